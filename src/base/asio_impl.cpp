@@ -1,0 +1,2 @@
+// Boost.Asio's compiled part, once for the whole program (BOOST_ASIO_SEPARATE_COMPILATION).
+#include <boost/asio/impl/src.hpp>

@@ -1,0 +1,87 @@
+// Every size, depth and time that Sluice decides by itself, in one place, with the reason beside the number.
+// Units are in the names. `sluice doctor` prints them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::limits {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+inline constexpr std::uint64_t kGiB = 1024 * kMiB;
+
+// --- data plane ---------------------------------------------------------------------------------------------
+/// Bytes per RDMA operation: the knee of fabric.md 2.3; also bounds what can land after a revocation.
+inline constexpr std::uint64_t kChunkBytes = kMiB;
+/// Operations in flight per request (fabric.md 0.11).
+inline constexpr std::size_t kChunksInFlight = 4;
+/// A token longer than this is refused (protocol.md 2.2).
+inline constexpr std::size_t kTokenTextBytes = 1024;
+/// Endpoint names in ofi1 tokens (protocol.md 3.6).
+inline constexpr std::size_t kEndpointNameBytes = 192;
+/// Largest single window: the S3 single-PUT limit.
+inline constexpr std::uint64_t kWindowBytes = 5 * kGiB;
+/// The gateway's lease for one request is kLease + bytes / kLeaseMinRate (protocol.md 8.4 step 9).
+inline constexpr std::chrono::milliseconds kLease = 5s;
+inline constexpr std::uint64_t kLeaseMinBytesPerSecond = 32 * kMiB;
+/// How long operations that were posted inside the lease may take to come home before their lane is retired.
+inline constexpr std::chrono::milliseconds kDrain = 3s;
+/// What the client adds to lease + drain before it calls a request lost.
+inline constexpr std::chrono::milliseconds kClientMargin = 1s;
+/// No completion for this long on a request: the peer is taken for stopped.
+inline constexpr std::chrono::milliseconds kProgressTimeout = 3s;
+/// Posting to a peer that never connected fails after this (fabric.md section 8 rule 5).
+inline constexpr std::chrono::milliseconds kConnectTimeout = 2s;
+/// How long a fence may take before the memory is quarantined.
+inline constexpr std::chrono::milliseconds kFenceTimeout = 2s;
+/// Lanes kept per process half; beyond that the least recently used idle one is closed.
+inline constexpr std::size_t kClientLanes = 64;
+inline constexpr std::size_t kServerLanes = 256;
+inline constexpr std::chrono::milliseconds kLaneIdle = 60s;
+/// Below this an HTTP body beats a window: measured by `make bench`, see docs/architecture.md.
+inline constexpr std::uint64_t kRdmaThresholdBytes = 128 * kKiB;
+
+// --- HTTP ---------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kHeaderBytes = 32 * kKiB;       ///< 1 KiB token + 2 KiB metadata + signatures, with room
+inline constexpr std::size_t kHeaderCount = 128;
+inline constexpr std::size_t kTargetBytes = 8 * kKiB;        ///< 1024-byte key, every byte percent-encoded, plus query
+inline constexpr std::size_t kSocketBufferBytes = 512 * kKiB;  ///< libraries.md finding 2
+inline constexpr std::size_t kErrorBodyBytes = 64 * kKiB;    ///< XML errors and other small replies a client reads
+inline constexpr std::size_t kListBodyBytes = 8 * kMiB;      ///< 1000 keys of 1024 bytes, percent-encoded, in XML
+inline constexpr std::chrono::milliseconds kHeaderTimeout = 10s;
+inline constexpr std::chrono::milliseconds kIdleTimeout = 60s;
+inline constexpr std::chrono::milliseconds kBodyProgressTimeout = 30s;  ///< no byte for this long ends the request
+inline constexpr std::chrono::milliseconds kTlsHandshakeTimeout = 10s;
+inline constexpr std::chrono::milliseconds kHttpConnectTimeout = 5s;
+inline constexpr std::chrono::milliseconds kRequestTimeout = 30s;  ///< client default for small requests
+inline constexpr std::size_t kServerConnections = 1024;
+inline constexpr std::size_t kConnectionsPerPeer = 256;
+inline constexpr std::size_t kClientConnections = 64;
+
+// --- S3 -----------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kKeyBytes = 1024;
+inline constexpr std::uint64_t kObjectPutBytes = 5 * kGiB;
+inline constexpr std::size_t kUserMetadataBytes = 2 * kKiB;
+inline constexpr std::size_t kListKeys = 1000;
+inline constexpr std::chrono::seconds kClockSkew = 15min;
+
+// --- gateway ------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kRequestsInFlight = 256;
+inline constexpr std::uint64_t kStagingBytes = 256 * kMiB;  ///< staging memory over all requests
+inline constexpr std::size_t kReplayEntries = 1U << 20U;    ///< signatures remembered for the lease window
+inline constexpr std::size_t kBlockingThreads = 4;          ///< fsync, cold reads, directory walks
+inline constexpr std::size_t kBlockingQueue = 4096;
+inline constexpr std::chrono::milliseconds kShutdown = 15s;
+
+// --- client -------------------------------------------------------------------------------------------------
+inline constexpr int kAttempts = 3;
+inline constexpr std::chrono::milliseconds kBackoffBase = 50ms;
+inline constexpr std::chrono::milliseconds kBackoffCap = 5s;
+/// An unreachable fabric is left alone for this long.
+inline constexpr std::chrono::milliseconds kFabricRetry = 30s;
+
+}  // namespace sluice::limits
