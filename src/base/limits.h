@@ -14,7 +14,8 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-// --- data plane ---------------------------------------------------------------------------------------------
+// --- data plane
+// ---------------------------------------------------------------------------------------------
 /// Bytes per RDMA operation: the knee of fabric.md 2.3; also bounds what can land after a revocation.
 inline constexpr std::uint64_t kChunkBytes = kMiB;
 /// Operations in flight per request (fabric.md 0.11).
@@ -45,16 +46,21 @@ inline constexpr std::chrono::milliseconds kLaneIdle = 60s;
 /// Below this an HTTP body beats a window: measured by `make bench`, see docs/architecture.md.
 inline constexpr std::uint64_t kRdmaThresholdBytes = 128 * kKiB;
 
-// --- HTTP ---------------------------------------------------------------------------------------------------
-inline constexpr std::size_t kHeaderBytes = 32 * kKiB;       ///< 1 KiB token + 2 KiB metadata + signatures, with room
+// --- HTTP
+// ---------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kHeaderBytes =
+    32 * kKiB;  ///< 1 KiB token + 2 KiB metadata + signatures, with room
 inline constexpr std::size_t kHeaderCount = 128;
-inline constexpr std::size_t kTargetBytes = 8 * kKiB;        ///< 1024-byte key, every byte percent-encoded, plus query
+inline constexpr std::size_t kTargetBytes =
+    8 * kKiB;  ///< 1024-byte key, every byte percent-encoded, plus query
 inline constexpr std::size_t kSocketBufferBytes = 512 * kKiB;  ///< libraries.md finding 2
-inline constexpr std::size_t kErrorBodyBytes = 64 * kKiB;    ///< XML errors and other small replies a client reads
-inline constexpr std::size_t kListBodyBytes = 8 * kMiB;      ///< 1000 keys of 1024 bytes, percent-encoded, in XML
+inline constexpr std::size_t kErrorBodyBytes =
+    64 * kKiB;  ///< XML errors and other small replies a client reads
+inline constexpr std::size_t kListBodyBytes = 8 * kMiB;  ///< 1000 keys of 1024 bytes, percent-encoded, in XML
 inline constexpr std::chrono::milliseconds kHeaderTimeout = 10s;
 inline constexpr std::chrono::milliseconds kIdleTimeout = 60s;
-inline constexpr std::chrono::milliseconds kBodyProgressTimeout = 30s;  ///< no byte for this long ends the request
+inline constexpr std::chrono::milliseconds kBodyProgressTimeout =
+    30s;  ///< no byte for this long ends the request
 inline constexpr std::chrono::milliseconds kTlsHandshakeTimeout = 10s;
 inline constexpr std::chrono::milliseconds kHttpConnectTimeout = 5s;
 inline constexpr std::chrono::milliseconds kRequestTimeout = 30s;  ///< client default for small requests
@@ -62,14 +68,28 @@ inline constexpr std::size_t kServerConnections = 1024;
 inline constexpr std::size_t kConnectionsPerPeer = 256;
 inline constexpr std::size_t kClientConnections = 64;
 
-// --- S3 -----------------------------------------------------------------------------------------------------
+// --- S3
+// -----------------------------------------------------------------------------------------------------
 inline constexpr std::size_t kKeyBytes = 1024;
 inline constexpr std::uint64_t kObjectPutBytes = 5 * kGiB;
 inline constexpr std::size_t kUserMetadataBytes = 2 * kKiB;
 inline constexpr std::size_t kListKeys = 1000;
 inline constexpr std::chrono::seconds kClockSkew = 15min;
+inline constexpr std::size_t kQueryParameters = 64;  ///< the busiest S3 request has about a dozen
+inline constexpr std::size_t kSignedHeaders =
+    kHeaderCount;  ///< a signature cannot name more than a head can hold
+inline constexpr std::size_t kAuthorizationBytes = 8 * kKiB;
+inline constexpr int kXmlDepth = 16;  ///< the deepest S3 document has 5 levels
+inline constexpr std::size_t kDiscoveryBytes = 64 * kKiB;
+inline constexpr int kDiscoveryDepth = 8;             ///< ours has 3 levels
+inline constexpr std::size_t kDiscoveryEntries = 64;  ///< fabrics, dialects, checksums: each
+/// A body on a successful RDMA reply is drained up to this (one known peer sends 3 bytes, protocol.md 7.31).
+inline constexpr std::uint64_t kRdmaReplyBodyBytes = 64;
+/// No server may park a client for longer by Retry-After.
+inline constexpr std::chrono::seconds kRetryAfterCap = 60s;
 
-// --- gateway ------------------------------------------------------------------------------------------------
+// --- gateway
+// ------------------------------------------------------------------------------------------------
 inline constexpr std::size_t kRequestsInFlight = 256;
 inline constexpr std::uint64_t kStagingBytes = 256 * kMiB;  ///< staging memory over all requests
 inline constexpr std::size_t kReplayEntries = 1U << 20U;    ///< signatures remembered for the lease window
@@ -77,7 +97,8 @@ inline constexpr std::size_t kBlockingThreads = 4;          ///< fsync, cold rea
 inline constexpr std::size_t kBlockingQueue = 4096;
 inline constexpr std::chrono::milliseconds kShutdown = 15s;
 
-// --- client -------------------------------------------------------------------------------------------------
+// --- client
+// -------------------------------------------------------------------------------------------------
 inline constexpr int kAttempts = 3;
 inline constexpr std::chrono::milliseconds kBackoffBase = 50ms;
 inline constexpr std::chrono::milliseconds kBackoffCap = 5s;
