@@ -49,7 +49,7 @@ run_on() { # run_on COMMAND... -- PATTERN...: the command on the files
 shell_scripts() { sources | while read -r f; do head -c 64 "$f" | head -n 1 | grep -aqE '^#!.*\b(ba)?sh$' && echo "$f"; done; }
 check_shell() { shell_scripts | tr '\n' '\0' | xargs -0 shellcheck; }
 # Names of the standard library and of S3 that look like misspelt English.
-check_spelling() { run_on codespell --ignore-words-list=crate,inout,strack,te,ue,parms,nd -- . ':!LICENSE'; }
+check_spelling() { run_on codespell --ignore-words-list=inout,unexpect,statics -- . ':!LICENSE'; }
 check_python() { sources '*.py' | tr '\n' '\0' | xargs -0 python3 -c 'import ast, sys
 for name in sys.argv[1:]: ast.parse(open(name, encoding="utf-8").read(), name)'; }
 
