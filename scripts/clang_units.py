@@ -87,8 +87,9 @@ class CleanCache:
 
     def key(self, unit):
         """None if the unit does not preprocess (the tool will say why)."""
-        done = subprocess.run(["clang++-19", "-E", "-P", *unit.flags, str(unit.path)], cwd=unit.directory,
-                              capture_output=True, timeout=UNIT_TIMEOUT_SECONDS, check=False)
+        same_elsewhere = f"-fmacro-prefix-map={ROOT}=."  # __FILE__ in another clone is no other text
+        done = subprocess.run(["clang++-19", "-E", "-P", same_elsewhere, *unit.flags, str(unit.path)],
+                              cwd=unit.directory, capture_output=True, timeout=UNIT_TIMEOUT_SECONDS, check=False)
         if done.returncode != 0:
             return None
         digest = hashlib.sha256(done.stdout)
