@@ -39,17 +39,18 @@ step() { # step NAME COMMAND...
 }
 
 # Tracked files and new ones, without those that were just deleted.
-sources() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
+sources() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do if [ -f "$f" ]; then echo "$f"; fi; done; }
 run_on() { # run_on COMMAND... -- PATTERN...: the command on the files
   local command=()
   while [ "$1" != -- ]; do command+=("$1"); shift; done
   shift
   sources "$@" | tr '\n' '\0' | xargs -0 -r "${command[@]}"
 }
-shell_scripts() { sources | while read -r f; do head -c 64 "$f" | head -n 1 | grep -aqE '^#!.*\b(ba)?sh$' && echo "$f"; done; }
+# shellcheck disable=SC2016  # $0 is awk's
+shell_scripts() { sources | tr '\n' '\0' | xargs -0 awk 'FNR == 1 { if ($0 ~ /^#!.*[\/ ](ba)?sh$/) print FILENAME; nextfile }'; }
 check_shell() { shell_scripts | tr '\n' '\0' | xargs -0 shellcheck; }
 # Names of the standard library and of S3 that look like misspelt English.
-check_spelling() { run_on codespell --ignore-words-list=inout,unexpect,statics -- . ':!LICENSE'; }
+check_spelling() { run_on codespell --ignore-words-list=inout,te,unexpect,statics -- . ':!LICENSE'; }
 check_python() { sources '*.py' | tr '\n' '\0' | xargs -0 python3 -c 'import ast, sys
 for name in sys.argv[1:]: ast.parse(open(name, encoding="utf-8").read(), name)'; }
 
