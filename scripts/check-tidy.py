@@ -53,9 +53,7 @@ def choose(units, changed):
 
 
 def check(unit):
-    # g++'s warnings are g++'s to give; clang's own run in the asan build.
-    flags = [flag for flag in unit.flags if not flag.startswith("-W")]
-    done = subprocess.run([TOOL, "--quiet", str(unit.path), "--", *flags], cwd=unit.directory, capture_output=True,
+    done = subprocess.run([TOOL, "--quiet", str(unit.path), "--", *unit.flags], cwd=unit.directory, capture_output=True,
                           text=True, timeout=clang_units.UNIT_TIMEOUT_SECONDS, check=False)
     root = str(clang_units.ROOT) + "/"
     findings = [line.removeprefix(root) for line in done.stdout.splitlines()
