@@ -53,6 +53,15 @@ class Query {
 /// Errors: InvalidURI (malformed percent, too many parameters).
 Result<Query> parse_query(std::string_view raw);
 
+/// A target in its two raw halves, checked for what no part of it may contain.
+struct RawTarget {
+  std::string_view path;   ///< begins with '/'
+  std::string_view query;  ///< without the '?'
+};
+/// Errors: InvalidURI (not in origin form, longer than kTargetBytes, controls, blanks, '#', malformed
+/// percent).
+Result<RawTarget> split_target(std::string_view raw_target);
+
 /// What a request is about. Names are decoded and not yet checked (`check_bucket_name`, `check_key`).
 struct Target {
   std::string bucket;  ///< empty: the service itself ("/")

@@ -116,7 +116,7 @@ void add_rdma_checksum(HeaderList& response, RdmaChecksumAlgorithm algorithm, st
 Result<std::optional<std::uint64_t>> rdma_checksum(const HeaderList& response,
                                                    RdmaChecksumAlgorithm algorithm);
 
-/// x-amz-checksum-crc64nvme's value. Errors: InvalidArgument (not base64 of 8 bytes).
+/// x-amz-checksum-crc64nvme's value. Errors: InvalidRequest (not base64 of 8 bytes).
 Result<std::uint64_t> parse_crc64nvme(std::string_view base64);
 std::string format_crc64nvme(std::uint64_t value);
 
