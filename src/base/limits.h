@@ -29,6 +29,8 @@ inline constexpr std::uint64_t kWindowBytes = 5 * kGiB;
 /// The gateway's lease for one request is kLease + bytes / kLeaseMinRate (protocol.md 8.4 step 9).
 inline constexpr std::chrono::milliseconds kLease = 5s;
 inline constexpr std::uint64_t kLeaseMinBytesPerSecond = 32 * kMiB;
+/// No lease or drain is longer, whatever a discovery document says: sums of them stay below Deadline::never().
+inline constexpr std::chrono::milliseconds kLongestLease = 1000h;
 /// How long operations that were posted inside the lease may take to come home before their lane is retired.
 inline constexpr std::chrono::milliseconds kDrain = 3s;
 /// What the client adds to lease + drain before it calls a request lost.
@@ -39,6 +41,8 @@ inline constexpr std::chrono::milliseconds kProgressTimeout = 3s;
 inline constexpr std::chrono::milliseconds kConnectTimeout = 2s;
 /// How long a fence may take before the memory is quarantined.
 inline constexpr std::chrono::milliseconds kFenceTimeout = 2s;
+/// How far behind its deadline a fence may answer before a blocking caller stops believing in it.
+inline constexpr std::chrono::milliseconds kFenceGrace = 1s;
 /// Lanes kept per process half; beyond that the least recently used idle one is closed.
 inline constexpr std::size_t kClientLanes = 64;
 inline constexpr std::size_t kServerLanes = 256;
@@ -99,7 +103,9 @@ inline constexpr std::chrono::milliseconds kShutdown = 15s;
 
 // --- client
 // -------------------------------------------------------------------------------------------------
-inline constexpr int kAttempts = 3;
+/// Checksums of less than this are computed where they are needed; longer ones on the hashing threads.
+inline constexpr std::uint64_t kInlineHashBytes = kMiB;
+inline constexpr std::size_t kHashThreads = 2;
 inline constexpr std::chrono::milliseconds kBackoffBase = 50ms;
 inline constexpr std::chrono::milliseconds kBackoffCap = 5s;
 /// An unreachable fabric is left alone for this long.

@@ -46,10 +46,13 @@ enum class RevokeReason : std::uint8_t {
 
 /// The grant of one window to one server. Move-only; made by ClientFabric::mint, fresh for every posted request.
 ///
-/// Exactly one `revoke` ends it. Destroying it unrevoked revokes as doubtful with the default fence deadline and
-/// blocks until that is decided. Thread-safety: one thread at a time.
+/// Exactly one `revoke` ends it. Destroying it unrevoked (or assigning over it) revokes as doubtful with the default
+/// fence deadline and blocks until that is decided. In a forked child (fork.h) the token is forgotten instead, without
+/// a call into the provider, and a revoke answers `quarantined`. Thread-safety: one thread at a time.
 class Token {
  public:
+  /// A provider's side of a token. `revoke` is called exactly once before destruction (never in a forked child), and
+  /// the Impl may be destroyed as soon as it returns, `done` pending or not.
   class Impl {
    public:
     virtual ~Impl() = default;
@@ -66,7 +69,8 @@ class Token {
   /// Ends the grant. `done` runs exactly once, on any thread, possibly before this returns, and no later than
   /// shortly after `deadline`. It must not block.
   void revoke(RevokeReason reason, Deadline deadline, std::function<void(FenceOutcome)> done) &&;
-  /// The same, blocking. Never on a thread that the fabric's own progress needs.
+  /// The same, blocking. Never on a thread that the fabric's own progress needs. A provider that has not answered
+  /// limits::kFenceGrace after `deadline` counts as `quarantined`.
   [[nodiscard]] FenceOutcome revoke_and_wait(RevokeReason reason, Deadline deadline) &&;
   [[nodiscard]] bool live() const { return impl_ != nullptr; }
 
@@ -79,6 +83,8 @@ struct MintOptions {
   /// The HTTP connection's own IP address: the lane is bound to it, so that the address in the token and the
   /// address the request comes from agree (design rule 3).
   std::string local_address;
+  /// The server that will get the token, as host:port. Lanes are not shared between servers.
+  std::string peer;
 };
 
 /// The client half: passive. Registers memory, hands out windows, ends grants. Safe from any thread.
@@ -111,9 +117,12 @@ struct OpenPolicy {
 using Completion = std::function<void(Result<std::uint64_t>)>;
 
 /// A peer's window, opened for one request. Only on its fabric's thread.
+///
+/// An operation outside the window, an empty one and one against the policy's direction fail with invalid_argument
+/// without a post; after `close` everything fails with cancelled, after the lease with lease_expired: all `refused`.
 class Target {
  public:
-  /// Must be closed first (`close` has called back).
+  /// Must be closed first (`close` has called back; destroying it inside that callback is fine).
   virtual ~Target() = default;
   [[nodiscard]] virtual std::uint64_t window_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t max_operation_bytes() const = 0;
@@ -152,7 +161,7 @@ class ServerFabric {
   enum class Progress : std::uint8_t { idle, again };
   /// Reaps completions, retries posts that met a full queue, enforces deadlines. Bounded work per call.
   virtual Progress progress() = 0;
-  /// Readable when `progress` has something to do (deadlines included).
+  /// Readable when `progress` has something to do (deadlines included). The same descriptor for the whole life.
   [[nodiscard]] virtual int wait_descriptor() const = 0;
   /// Operations posted and not completed.
   [[nodiscard]] virtual std::size_t outstanding() const = 0;

@@ -1,8 +1,11 @@
 // The nouns of the data plane: region, window, direction.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "memory/memory.h"
 #include "sluice/error.h"
@@ -22,23 +25,23 @@ class Region {
  public:
   /// Enters the process-wide table (region_table.h). `owner` keeps pooled memory alive as long as the region; it
   /// is null for memory of the user's, which must outlive the region or, after a failed fence, the quarantine.
+  /// Errors: invalid_argument when the memory is null, empty or wraps around.
   static Result<std::shared_ptr<Region>> make(Memory memory, std::shared_ptr<void> owner = nullptr);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
   [[nodiscard]] const Memory& memory() const noexcept { return memory_; }
-  /// From now on `Window::make` refuses this region.
-  void retire() noexcept;
-  [[nodiscard]] bool retired() const noexcept;
+  /// From now on `Window::make` and `RegionTable::find` refuse this region. Windows that exist go on.
+  void retire() noexcept { retired_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool retired() const noexcept { return retired_.load(std::memory_order_acquire); }
 
  private:
-  Region(Memory memory, std::shared_ptr<void> owner);
+  Region(Memory memory, std::shared_ptr<void> owner) : memory_(memory), owner_(std::move(owner)) {}
   Memory memory_;
   std::shared_ptr<void> owner_;
   std::uint64_t table_id_ = 0;
-  struct State;
-  std::unique_ptr<State> state_;
+  std::atomic<bool> retired_ = false;
 };
 
 /// A byte range of one region with a direction. Copyable; a copy holds the region too.

@@ -14,7 +14,8 @@ namespace sluice {
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  /// `bytes` > 0 is rounded up to whole pages for the mapping; `size()` is what was asked. Errors: out_of_memory.
+  /// `bytes` > 0 is rounded up to whole pages for the mapping; `size()` is what was asked. Errors:
+  /// out_of_memory.
   static Result<AlignedBuffer> allocate(std::size_t bytes);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
