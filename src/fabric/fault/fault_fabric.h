@@ -1,7 +1,7 @@
 // FaultFabric: decorates a client or server half and breaks the N-th operation. How safety is tested.
 //
-// It sits above the seam: what it lets through goes to the real fabric, which has to refuse it. Completions keep the
-// seam's rules (never before the call returns, from `progress`), also where they lie.
+// It sits above the seam: what it lets through goes to the real fabric, which has to refuse it. Completions
+// keep the seam's rules (never before the call returns, from `progress`), also where they lie.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@
 
 namespace sluice::fabric {
 
-/// On the server half unless it says otherwise. A kind that means nothing for the operation it meets (fail_open at a
-/// write) lets that operation go normally.
+/// On the server half unless it says otherwise. A kind that means nothing for the operation it meets
+/// (fail_open at a write) lets that operation go normally.
 enum class FaultKind : std::uint8_t {
   none,
   fail_open,         ///< open/mint reports an error
   fail_before_post,  ///< the operation is not posted and completes with an error, outcome refused
   fail_after_move,   ///< the bytes move, then the completion reports an error, outcome uncertain
   short_move,        ///< half of the bytes move; the completion reports that count
-  over_long,         ///< first opens the token as if it were larger and moves bytes past the window's end (a hostile
-                     ///< server); the operation reports `internal` if the fabric let that happen
-  duplicate,         ///< the operation is done twice; one completion
-  late,              ///< completes at once; the bytes move later, when `release_late` is called, even if the target was
-                     ///< closed and the lease ended long before (a lying server)
-  lost_completion,   ///< the bytes move; the completion comes only with close, as an error, outcome uncertain
-  wrong_key,         ///< the operation (at open: every operation of the target) uses a key that was never minted;
-                     ///< at mint: the token's text carries such a key
-  delay,             ///< the operation is posted only after `delay` (at mint and revoke: the call takes that long)
-  call,              ///< runs `hook` before the operation (stop or kill a peer), then goes on normally
-  fail_fence,        ///< client half, at a revoke: the fence is done, and the answer is quarantined all the same
+  over_long,  ///< first opens the token as if it were larger and moves bytes past the window's end (a hostile
+              ///< server); the operation reports `internal` if the fabric let that happen
+  duplicate,  ///< the operation is done twice; one completion
+  late,  ///< completes at once; the bytes move later, when `release_late` is called, even if the target was
+         ///< closed and the lease ended long before (a lying server)
+  lost_completion,  ///< the bytes move; the completion comes only with close, as an error, outcome uncertain
+  wrong_key,   ///< the operation (at open: every operation of the target) uses a key that was never minted;
+               ///< at mint: the token's text carries such a key
+  delay,       ///< the operation is posted only after `delay` (at mint and revoke: the call takes that long)
+  call,        ///< runs `hook` before the operation (stop or kill a peer), then goes on normally
+  fail_fence,  ///< client half, at a revoke: the fence is done, and the answer is quarantined all the same
 };
 /// As in the enumeration: for the names of tests.
 std::string_view to_string(FaultKind kind) noexcept;
@@ -76,7 +76,9 @@ class FaultPlan {
 };
 
 /// Destroying it closes, with a deadline, what `late` has kept open.
-std::unique_ptr<ServerFabric> make_faulty(std::unique_ptr<ServerFabric> inner, std::shared_ptr<FaultPlan> plan);
-std::shared_ptr<ClientFabric> make_faulty(std::shared_ptr<ClientFabric> inner, std::shared_ptr<FaultPlan> plan);
+std::unique_ptr<ServerFabric> make_faulty(std::unique_ptr<ServerFabric> inner,
+                                          std::shared_ptr<FaultPlan> plan);
+std::shared_ptr<ClientFabric> make_faulty(std::shared_ptr<ClientFabric> inner,
+                                          std::shared_ptr<FaultPlan> plan);
 
 }  // namespace sluice::fabric
