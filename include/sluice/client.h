@@ -17,6 +17,10 @@
 
 namespace sluice {
 
+namespace client {
+class Engine;
+}
+
 /// Bytes [first, first + bytes) of an object.
 struct ByteRange {
   std::uint64_t first = 0;
@@ -129,9 +133,9 @@ class SLUICE_EXPORT Client {
   std::size_t close(std::chrono::milliseconds timeout);
 
  private:
-  class Impl;
-  explicit Client(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  friend class client::Engine;
+  explicit Client(std::shared_ptr<client::Engine> engine);
+  std::shared_ptr<client::Engine> engine_;
 };
 
 }  // namespace sluice

@@ -1,0 +1,56 @@
+#include "cli/output.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace sluice::cli {
+
+void print_json(const nlohmann::ordered_json& object) {
+  print_line(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_line(std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+void print_error(std::string_view message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+int fail(const Error& error, const OutputFlags& output) { return fail(error, output, nlohmann::ordered_json::object()); }
+
+int fail(const Error& error, const OutputFlags& output, nlohmann::ordered_json done) {
+  if (output.json) {
+    done["error"] = error.describe();
+    done["code"] = to_string(error.code());
+    done["outcome"] = to_string(error.outcome());
+    if (!error.s3().code.empty()) done["s3_code"] = error.s3().code;
+    if (!error.s3().request_id.empty()) done["request_id"] = error.s3().request_id;
+    print_json(done);
+  } else {
+    std::string line = error.describe();
+    if (!error.s3().request_id.empty()) line += " (request " + error.s3().request_id + ")";
+    print_error(line);
+  }
+  return error.code() == ErrorCode::config_error ? kUsage : kFailed;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace sluice::cli
