@@ -111,4 +111,15 @@ inline constexpr std::chrono::milliseconds kBackoffCap = 5s;
 /// An unreachable fabric is left alone for this long.
 inline constexpr std::chrono::milliseconds kFabricRetry = 30s;
 
+// --- directory store ----------------------------------------------------------------------------------------
+/// Metadata record of an object: ext4 keeps all attributes of a file in one 4096-byte block, shared with others'.
+inline constexpr std::size_t kMetadataRecordBytes = 3584;
+/// Smaller writes are done where they are: they cost less than the way to the pool and back.
+inline constexpr std::size_t kInlineWriteBytes = 64 * kKiB;
+inline constexpr std::uint64_t kPreallocateBytes = kMiB;     ///< from here on room is reserved before the first byte
+inline constexpr std::uint64_t kWritebackBytes = 16 * kMiB;  ///< handed to the disk at once, so that fsync is short
+inline constexpr int kCommitAttempts = 100;                  ///< while others make and remove the same folders
+inline constexpr std::size_t kDurableFolders = 1U << 16U;    ///< folders remembered as synced (about 5 MiB)
+inline constexpr std::size_t kLinkedFolders = 4;  ///< links to folders that a listing follows within each other
+
 }  // namespace sluice::limits
