@@ -7,10 +7,10 @@
 
 #include "base/encoding.h"
 #include "base/try.h"
+#include "checksum/digest.h"
 #include "s3/errors.h"
 #include "s3/headers.h"
 #include "s3/keys.h"
-#include "s3/sha256.h"
 
 namespace sluice::s3 {
 namespace {
@@ -122,10 +122,10 @@ std::string string_to_sign(std::string_view amz_date, const SigningScope& scope,
 std::string signature_of(std::string_view secret_key, std::string_view date8, const SigningScope& scope,
                          std::string_view text) {
   const std::string seed = "AWS4" + std::string(secret_key);
-  const Sha256 date_key = hmac_sha256(as_bytes(seed), date8);
-  const Sha256 region_key = hmac_sha256(date_key, scope.region);
-  const Sha256 service_key = hmac_sha256(region_key, scope.service);
-  const Sha256 signing_key = hmac_sha256(service_key, "aws4_request");
+  const auto date_key = hmac_sha256(as_bytes(seed), date8);
+  const auto region_key = hmac_sha256(date_key, scope.region);
+  const auto service_key = hmac_sha256(region_key, scope.service);
+  const auto signing_key = hmac_sha256(service_key, "aws4_request");
   return hex_encode(hmac_sha256(signing_key, text));
 }
 

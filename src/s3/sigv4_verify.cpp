@@ -7,10 +7,10 @@
 #include "base/limits.h"
 #include "base/parse.h"
 #include "base/try.h"
+#include "checksum/digest.h"
 #include "s3/errors.h"
 #include "s3/headers.h"
 #include "s3/keys.h"
-#include "s3/sha256.h"
 #include "s3/sigv4.h"
 
 namespace sluice::s3 {
