@@ -95,7 +95,8 @@ CancelRegistration CancelToken::on_cancel(std::function<void()> callback) const 
 
 CancelSource::CancelSource() : state_(std::make_shared<CancelState>()) {}
 void CancelSource::cancel() const {
-  state_->cancel();
+  const auto state = state_;  // a callback may destroy this source
+  state->cancel();
 }
 
 }  // namespace sluice

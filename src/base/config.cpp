@@ -43,6 +43,10 @@ Result<std::vector<ConfigEntry>> parse_config(std::string_view text, std::string
   for (const auto& [name, node] : table) {
     const std::string key(name.str());
     const std::uint32_t line = node.source().begin.line;
+    if (node.is_table()) {
+      return at(file, line,
+                "'" + key + "' is a table; write the keys at the top level, without sections or dots");
+    }
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string guess = nearest(key, known);
       return at(
@@ -56,6 +60,11 @@ Result<std::vector<ConfigEntry>> parse_config(std::string_view text, std::string
       for (const auto& item : *list) {
         auto part = scalar(item);
         if (!part) return at(file, line, "'" + key + "' must be a list of texts, numbers or true/false");
+        // Joined, an empty part or one with a comma would be read back as other parts.
+        if (part->empty() || part->find(',') != std::string::npos) {
+          return at(file, line,
+                    "'" + key + "' must be a list of texts that are neither empty nor contain a comma");
+        }
         entry.value += (entry.value.empty() ? "" : ",") + *part;
       }
     } else {

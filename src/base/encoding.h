@@ -16,7 +16,7 @@ std::string hex_encode(std::span<const std::byte> bytes);  ///< lower case
 std::string hex_u64(std::uint64_t value, int digits = 16);  ///< zero padded, lower case
 Result<std::vector<std::byte>> hex_decode(std::string_view text);
 std::string base64_encode(std::span<const std::byte> bytes);
-Result<std::vector<std::byte>> base64_decode(std::string_view text);  ///< with padding, no white space
+Result<std::vector<std::byte>> base64_decode(std::string_view text);  ///< with padding, no white space, no stray bits
 /// Big-endian base64 of a 64-bit value: how x-amz-checksum-crc64nvme is spelled (protocol.md 2.6).
 std::string base64_u64_be(std::uint64_t value);
 
@@ -30,7 +30,7 @@ inline std::span<const std::byte> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-/// `count` bytes from the kernel's random source; ends the process if there is none.
+/// `out.size()` bytes from the kernel's random source; ends the process if there is none.
 void random_bytes(std::span<std::byte> out);
 std::uint64_t random_u64();
 /// Comparison whose time does not depend on where the texts differ.

@@ -139,15 +139,17 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string format_duration(std::chrono::nanoseconds duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  std::array<char, 32> text;
-  if (seconds >= 1) {
-    std::snprintf(text.data(), text.size(), "%.2f s", seconds);
-  } else if (seconds >= 1e-3) {
-    std::snprintf(text.data(), text.size(), "%.1f ms", seconds * 1e3);
-  } else {
-    std::snprintf(text.data(), text.size(), "%.0f us", seconds * 1e6);
-  }
+  const double ns = std::chrono::duration<double, std::nano>(duration).count();
+  struct Scale {
+    double ns;
+    const char* name;
+  };
+  // The next unit is taken where three digits would round up to 1000.
+  const Scale scale = ns >= 999.5e6 ? Scale{1e9, "s"} : ns >= 999.5e3 ? Scale{1e6, "ms"} : Scale{1e3, "us"};
+  const double value = ns / scale.ns;
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "%.*f %s", decimals, value, scale.name);
   return text.data();
 }
 

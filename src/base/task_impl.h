@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -72,7 +73,13 @@ template <class T>
 Task<Result<T>> BlockingPool::run(std::function<Result<T>()> call) {
   const Executor executor = co_await boost::asio::this_coro::executor;
   OneShot<Result<T>> done(executor);
-  std::function<void()> work = [call = std::move(call), done]() mutable { done.set(call()); };
+  std::function<void()> work = [call = std::move(call), done]() mutable {
+    try {
+      done.set(call());
+    } catch (const std::exception& escaped) {  // a library's; it must not end the pool's thread
+      done.set(Error(ErrorCode::internal, std::string("a blocking call threw: ") + escaped.what()));
+    }
+  };
   if (!post(std::move(work))) {
     co_return Error(ErrorCode::overloaded, "too much file work is waiting; try again later")
         .with_retry(Retry::later);

@@ -43,8 +43,9 @@ Result<WallClock::time_point> join(int year, int month, int day, int hour, int m
   const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  // Second 60 is a leap second, which RFC 9110 allows; the clock has none.
-  if (!date.ok() || year < 1 || year > 2200 || hour > 23 || minute > 59 || second > 60) {
+  // Second 60 is a leap second, which RFC 9110 allows; the clock has none. Nanoseconds in 64 bits reach from
+  // 1677 to 2262.
+  if (!date.ok() || year < 1678 || year > 2261 || hour > 23 || minute > 59 || second > 60) {
     return Error(ErrorCode::invalid_argument, "not a date of the calendar");
   }
   return WallClock::time_point(sys_days(date)) + std::chrono::hours(hour) + std::chrono::minutes(minute) +

@@ -38,7 +38,8 @@ Result<HostPort> split_host_port(std::string_view text) {
       return Error(ErrorCode::invalid_argument, "an IPv6 address without its ']'");
     out.host = std::string(text.substr(1, end - 1));
     in6_addr address{};
-    if (::inet_pton(AF_INET6, out.host.c_str(), &address) != 1) {
+    const bool spelled = out.host.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
+    if (!spelled || ::inet_pton(AF_INET6, out.host.c_str(), &address) != 1) {
       return Error(ErrorCode::invalid_argument, "'" + out.host + "' is no IPv6 address");
     }
     rest = text.substr(end + 1);
@@ -46,6 +47,8 @@ Result<HostPort> split_host_port(std::string_view text) {
     const auto colon = text.find(':');
     out.host = std::string(text.substr(0, colon));
     rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon);
+    if (rest.find(':', 1) != std::string_view::npos)
+      return Error(ErrorCode::invalid_argument, "several colons; IPv6 addresses go into brackets");
     if (!std::all_of(out.host.begin(), out.host.end(), is_host_character)) {
       return Error(ErrorCode::invalid_argument,
                    "'" + out.host + "' is no host name; IPv6 addresses go into brackets");
@@ -91,6 +94,13 @@ Result<EndpointUrl> parse_endpoint_url(std::string_view text) {
                  "'" + std::string(text.substr(0, 128)) + "': " + what +
                      "; an endpoint looks like http://127.0.0.1:9000 or https://s3.example.org");
   };
+  // Without showing the text: a password may be in it.
+  if (text.find('@') != std::string_view::npos) {
+    return Error(ErrorCode::invalid_argument,
+                 "credentials do not belong into an endpoint URL: take out what ends with '@' and pass the "
+                 "keys by the "
+                 "environment or a file");
+  }
   EndpointUrl url;
   std::string_view rest = text;
   if (rest.starts_with("http://")) {
@@ -102,7 +112,6 @@ Result<EndpointUrl> parse_endpoint_url(std::string_view text) {
     return bad("it starts neither with http:// nor with https://");
   }
   if (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.find('@') != std::string_view::npos) return bad("credentials do not belong into an endpoint");
   if (rest.find_first_of("/?#") != std::string_view::npos) return bad("nothing may follow the host and port");
   auto parts = split_host_port(rest);
   if (!parts) return bad(parts.error().message());

@@ -31,7 +31,7 @@ struct S3Location {
 [[nodiscard]] bool is_s3_location(std::string_view text);
 Result<S3Location> parse_s3_location(std::string_view text);
 
-/// "127.0.0.1:9000", "[::1]:0", ":9000" (all interfaces), "9000".
+/// "127.0.0.1:9000", "[::1]:0", ":9000" (0.0.0.0: all IPv4 interfaces), "9000" (127.0.0.1). Port 0: any free one.
 struct ListenAddress {
   std::string host;
   std::uint16_t port = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -268,10 +269,15 @@ std::uint64_t crc64nvme_parallel(std::span<const std::byte> bytes, std::size_t t
   const auto part_of = [&](std::size_t i) {
     return i + 1 == parts ? bytes.subspan(i * piece) : bytes.subspan(i * piece, piece);
   };
-  for (std::size_t i = 1; i < parts; ++i) {
-    workers.emplace_back([&sums, part = part_of(i), i] { sums[i] = crc64nvme(part); });
+  workers.reserve(parts - 1);
+  try {
+    for (std::size_t i = 1; i < parts; ++i) {
+      workers.emplace_back([&sums, part = part_of(i), i] { sums[i] = crc64nvme(part); });
+    }
+  } catch (const std::system_error&) {  // no more threads for this process: its share is done below
   }
   sums[0] = crc64nvme(part_of(0));
+  for (std::size_t i = workers.size() + 1; i < parts; ++i) sums[i] = crc64nvme(part_of(i));
   for (auto& worker : workers) worker.join();
   std::uint64_t total = sums[0];
   for (std::size_t i = 1; i < parts; ++i) total = crc64nvme_combine(total, sums[i], part_of(i).size());
