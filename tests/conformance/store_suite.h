@@ -32,7 +32,8 @@ class StoreConformance : public testing::TestWithParam<StoreUnderTest> {
     ASSERT_THAT(run_task(store().create_bucket(kBucket)), IsOk());
   }
   void TearDown() override {
-    if (harness_) EXPECT_THAT(harness_->leftovers(), testing::IsEmpty());
+    ASSERT_NE(harness_, nullptr);
+    EXPECT_THAT(harness_->leftovers(), testing::IsEmpty());
   }
   ObjectStore& store() { return harness_->store(); }
   [[nodiscard]] const store::StoreAbilities& abilities() const { return GetParam().abilities; }
