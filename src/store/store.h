@@ -1,4 +1,5 @@
-// ObjectStore: where a gateway keeps objects. Written for those who implement one and for the gateway that calls it.
+// ObjectStore: where a gateway keeps objects. Written for those who implement one and for the gateway that
+// calls it.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,8 @@ struct BucketInfo {
 
 /// What is stored beside the bytes.
 struct ObjectMetadata {
-  /// Content-Type, Content-Encoding, Content-Disposition, Content-Language, Cache-Control, Expires: lower-case names.
+  /// Content-Type, Content-Encoding, Content-Disposition, Content-Language, Cache-Control, Expires:
+  /// lower-case names.
   std::vector<std::pair<std::string, std::string>> content_headers;
   /// x-amz-meta-*: lower-case names without the prefix.
   std::vector<std::pair<std::string, std::string>> user;
@@ -78,8 +80,8 @@ class ObjectWriter {
   /// Appends. `bytes` stay valid until the task ends.
   virtual Task<Result<void>> write(std::span<const std::byte> bytes) = 0;
   /// Makes everything durable per the store's fsync policy, then visible, atomically; then returns.
-  /// After an error nothing is visible and nothing is left behind (outcome `refused`), except io_error from the
-  /// last directory fsync (outcome `uncertain`).
+  /// After an error nothing is visible and nothing is left behind (outcome `refused`), except io_error from
+  /// the last directory fsync (outcome `uncertain`).
   virtual Task<Result<ObjectInfo>> commit(CommitOptions options) = 0;
 };
 
@@ -91,15 +93,16 @@ struct ListRequest {
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects;           ///< byte order of whole keys, interleaved order with prefixes is by name
+  std::vector<ObjectInfo> objects;  ///< byte order of whole keys, interleaved order with prefixes is by name
   std::vector<std::string> common_prefixes;  ///< byte order
   bool truncated = false;
   std::string next_start_after;  ///< for the next page; set when truncated
 };
 
-/// All calls: safe from any thread, resume on the caller's executor. Bucket and key were checked by s3/keys.h.
-/// Errors: not_found with S3 code NoSuchBucket or NoSuchKey (S3Detail.code), permission_denied, io_error, unsupported,
-/// precondition_failed, already_exists (BucketAlreadyOwnedByYou), and BucketNotEmpty as already_exists.
+/// All calls: safe from any thread, resume on the caller's executor. Bucket and key were checked by
+/// s3/keys.h. Errors: not_found with S3 code NoSuchBucket or NoSuchKey (S3Detail.code), permission_denied,
+/// io_error, unsupported, precondition_failed, already_exists (BucketAlreadyOwnedByYou), and BucketNotEmpty
+/// as already_exists.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;

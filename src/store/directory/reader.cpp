@@ -99,6 +99,14 @@ class FileReader final : public ObjectReader {
   bool nowait_ = true;  // the file system knows RWF_NOWAIT
 };
 
+constexpr int kLooks = 8;
+
+Error no_object(const Found& found, const std::string& bucket, const std::string& key) {
+  if (found.kind == FoundKind::outside) return leaves_bucket(bucket, key);
+  if (found.kind != FoundKind::special) return no_such_key(bucket, key);
+  return no_such_key(bucket, key, "what is there is a FIFO, device or socket, and only files are objects");
+}
+
 }  // namespace
 
 std::optional<Result<std::unique_ptr<ObjectReader>>> open_object(const Tree& tree, const std::string& bucket,
@@ -109,26 +117,19 @@ std::optional<Result<std::unique_ptr<ObjectReader>>> open_object(const Tree& tre
   if (!*folder) return std::nullopt;
   if (!check_path_key(key)) return Opened(no_such_key(bucket, key));
 
-  auto found = find_object(folder->get(), bucket, key, lookup);
-  if (!found) return Opened(std::move(found).error());
-  switch (found->kind) {
-    case FoundKind::unknown:
-      return std::nullopt;
-    case FoundKind::absent:
-    case FoundKind::blocked:
-    case FoundKind::folder:
-      return Opened(no_such_key(bucket, key));
-    case FoundKind::special:
-      return Opened(
-          no_such_key(bucket, key, "what is there is a FIFO, device or socket, and only files are objects"));
-    case FoundKind::outside:
-      return Opened(leaves_bucket(bucket, key));
-    case FoundKind::file:
-      break;
-  }
-  FileDescriptor file = reopen_for_reading(found->path_fd.get());
+  Result<Found> found = Found();
+  FileDescriptor file;
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) return Opened(file_error(errno, object_name(bucket, key)));
+  // A version that was replaced while we opened it would show an ETag that nobody was told: look again.
+  for (int i = 0; i < kLooks && (i == 0 || status.st_nlink == 0); ++i) {
+    found = find_object(folder->get(), bucket, key, lookup);
+    if (!found) return Opened(std::move(found).error());
+    if (found->kind == FoundKind::unknown) return std::nullopt;
+    if (found->kind != FoundKind::file) return Opened(no_object(*found, bucket, key));
+    file = reopen_for_reading(found->path_fd.get());
+    if (!file || ::fstat(file.get(), &status) != 0)
+      return Opened(file_error(errno, object_name(bucket, key)));
+  }
   const FileVersion version = version_of(status);
   ObjectInfo info;
   info.key = key;
