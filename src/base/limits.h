@@ -71,6 +71,24 @@ inline constexpr std::chrono::milliseconds kRequestTimeout = 30s;  ///< client d
 inline constexpr std::size_t kServerConnections = 1024;
 inline constexpr std::size_t kConnectionsPerPeer = 256;
 inline constexpr std::size_t kClientConnections = 64;
+/// What one read of a head asks for: most heads and small bodies fit in one; larger bodies bypass this buffer.
+inline constexpr std::size_t kHeadReadBytes = 8 * kKiB;
+inline constexpr std::size_t kChunkedReadBytes = 16 * kKiB;  ///< the same for chunk framing
+inline constexpr std::size_t kChunkLineBytes = 1 * kKiB;     ///< a chunk's size and its (ignored) extensions
+inline constexpr std::size_t kTrailerBytes = 8 * kKiB;       ///< all trailer fields of a chunked body
+/// Unread request body that is read and dropped to keep a connection; with more left it is closed instead.
+inline constexpr std::uint64_t kDrainBytes = 256 * kKiB;
+/// How long a connection that we close goes on reading, so that a reset does not overtake our response.
+inline constexpr std::chrono::milliseconds kLingerTimeout = 2s;
+/// Over the connection limits: how many at a time get a polite 503, and for how long, before the door is just shut.
+inline constexpr std::size_t kRefusalsAtATime = 32;
+/// Looks at a peer whose unread bytes hide its closing from readiness events.
+inline constexpr std::chrono::milliseconds kPeerCheck = 200ms;
+/// Accepting goes on after this when descriptors or memory ran out.
+inline constexpr std::chrono::milliseconds kAcceptRetry = 100ms;
+inline constexpr int kListenBacklog = 1024;                 ///< net.core.somaxconn caps it
+inline constexpr int kInterimResponses = 16;                ///< 1xx responses a client skips per request
+inline constexpr std::size_t kConnectionWaiters = 16384;    ///< requests that wait for a pooled connection
 
 // --- S3
 // -----------------------------------------------------------------------------------------------------
@@ -97,6 +115,19 @@ inline constexpr std::chrono::seconds kRetryAfterCap = 60s;
 inline constexpr std::size_t kRequestsInFlight = 256;
 inline constexpr std::uint64_t kStagingBytes = 256 * kMiB;  ///< staging memory over all requests
 inline constexpr std::size_t kReplayEntries = 1U << 20U;    ///< signatures remembered for the lease window
+/// How long an RDMA request waits for staging before it is declined (the client then takes the body), and how long
+/// a body waits before 503.
+inline constexpr std::chrono::milliseconds kStagingWaitRdma = 500ms;
+inline constexpr std::chrono::milliseconds kStagingWaitHttp = 10s;
+inline constexpr std::size_t kStagingWaiters = 1024;
+/// A fabric reports every operation's end itself within connect and progress time-out; a mover that hears nothing for
+/// this long closes the window under it.
+inline constexpr std::chrono::milliseconds kCompletionPatience = kConnectTimeout + kProgressTimeout + 1s;
+/// What stopping may take beyond its deadline: operations in flight come home or their lanes are retired.
+inline constexpr std::chrono::milliseconds kStopGrace = kProgressTimeout + 2s;
+inline constexpr std::size_t kGatewayThreads = 64;  ///< more workers than any machine has use for
+/// Objects up to this go out in one piece with their response head.
+inline constexpr std::uint64_t kSingleWriteBytes = 64 * kKiB;
 inline constexpr std::size_t kBlockingThreads = 4;          ///< fsync, cold reads, directory walks
 inline constexpr std::size_t kBlockingQueue = 4096;
 inline constexpr std::chrono::milliseconds kShutdown = 15s;
