@@ -48,8 +48,10 @@ struct StopReport {
 /// Runs on threads of its own. Safe from any thread.
 class Gateway {
  public:
-  /// `store` is shared by all threads. Errors: io_error (busy port…), config_error (TLS, fabric), each one line with the cure.
-  static Result<std::unique_ptr<Gateway>> start(GatewayOptions options, std::shared_ptr<store::ObjectStore> store);
+  /// `store` is shared by all threads. Errors: io_error (busy port…), config_error (TLS, fabric), each one
+  /// line with the cure.
+  static Result<std::unique_ptr<Gateway>> start(GatewayOptions options,
+                                                std::shared_ptr<store::ObjectStore> store);
   virtual ~Gateway() = default;  ///< stops with a short deadline if `stop` was not called
   [[nodiscard]] virtual ListenAddress address() const = 0;
   [[nodiscard]] virtual std::string instance_id() const = 0;
