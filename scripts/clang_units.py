@@ -109,7 +109,9 @@ class CleanCache:
 
 
 def run_all(units, check, cache):
-    """Runs check(unit) -> list of findings over all; returns every finding. Clean units are remembered."""
+    """Runs check(unit) -> list of findings over all; prints each finding once, as they come, and returns their number.
+
+    Clean units are remembered."""
 
     def one(unit):
         key = cache.key(unit)
@@ -123,8 +125,14 @@ def run_all(units, check, cache):
             cache.remember(key)
         return findings
 
+    printed = set()
     with concurrent.futures.ThreadPoolExecutor(job_count()) as pool:
-        return [finding for findings in pool.map(one, units) for finding in findings]
+        for findings in pool.map(one, units):
+            for finding in findings:
+                if finding not in printed:  # headers are seen by many units
+                    printed.add(finding)
+                    print(finding, flush=True)
+    return len(printed)
 
 
 def tool_version(tool):
