@@ -19,7 +19,8 @@ Result<ClientOptions> client_options(const ClientFlags& flags, DataPathPolicy fa
   if (flags.checksum == "none") {
     options.checksum = ChecksumMode::none;
   } else if (flags.checksum != "crc64nvme") {
-    return Error(ErrorCode::invalid_argument, "--checksum: unknown '" + flags.checksum + "'; use crc64nvme or none");
+    return Error(ErrorCode::invalid_argument,
+                 "--checksum: unknown '" + flags.checksum + "'; use crc64nvme or none");
   }
   if (!flags.threshold.empty()) {
     auto bytes = parse_size(flags.threshold);

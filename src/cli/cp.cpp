@@ -50,7 +50,8 @@ Result<PutRequest> put_request(const CopyFlags& flags, const S3Location& target)
   return request;
 }
 
-Result<PartsResult> put_memory(Client& client, PutRequest request, Memory from, const TransferOptions& options, Progress& progress) {
+Result<PartsResult> put_memory(Client& client, PutRequest request, Memory from,
+                               const TransferOptions& options, Progress& progress) {
   SLUICE_TRY(TransferResult result, client.put(std::move(request), from, options).wait());
   progress.add(result.bytes, result.data_path);
   PartsResult sum;
@@ -69,7 +70,8 @@ Result<PartsResult> put_memory(Client& client, PutRequest request, Memory from, 
 Result<Copied> upload(Client& client, const CopyFlags& flags, const TransferOptions& options) {
   SLUICE_TRY(S3Location target, parse_s3_location(flags.target));
   if (flags.source == "-" && (target.key.empty() || target.key.back() == '/')) {
-    return Error(ErrorCode::invalid_argument, "standard input has no name: give the whole key in " + flags.target);
+    return Error(ErrorCode::invalid_argument,
+                 "standard input has no name: give the whole key in " + flags.target);
   }
   target = complete(std::move(target), flags.source);
   SLUICE_TRY(PutRequest request, put_request(flags, target));
@@ -84,22 +86,26 @@ Result<Copied> upload(Client& client, const CopyFlags& flags, const TransferOpti
 
 Result<S3Location> object_location(const std::string& text) {
   SLUICE_TRY(S3Location location, parse_s3_location(text));
-  if (location.key.empty()) return Error(ErrorCode::invalid_argument, text + " names a bucket: name an object in it");
+  if (location.key.empty())
+    return Error(ErrorCode::invalid_argument, text + " names a bucket: name an object in it");
   return location;
 }
 
 /// Gets the whole object into memory of its size, which `allocate` provides once the size is known.
 template <class Allocate>
-Result<PartsResult> download_into(Client& client, const CopyFlags& flags, const S3Location& source, const ObjectDetails& details,
-                                  const TransferOptions& options, Allocate allocate) {
+Result<PartsResult> download_into(Client& client, const CopyFlags& flags, const S3Location& source,
+                                  const ObjectDetails& details, const TransferOptions& options,
+                                  Allocate allocate) {
   auto part_bytes = parse_size(flags.part_size);
   if (!part_bytes) return std::move(part_bytes).error().with_context("--part-size");
   if (*part_bytes == 0) return Error(ErrorCode::invalid_argument, "--part-size: must be more than 0");
   SLUICE_TRY(Memory into, allocate(details.summary.bytes));
   Progress progress(flags.source, details.summary.bytes, flags.output);
   SLUICE_TRY(PartsResult sum,
-             get_parts(client, source.bucket, source.key, details.summary.etag, details.summary.bytes, 0, into, *part_bytes, options,
-                       [&](std::uint64_t, std::uint64_t bytes, DataPath path) { progress.add(bytes, path); }));
+             get_parts(client, source.bucket, source.key, details.summary.etag, details.summary.bytes, 0,
+                       into, *part_bytes, options, [&](std::uint64_t, std::uint64_t bytes, DataPath path) {
+                         progress.add(bytes, path);
+                       }));
   if (!sum.checksum.empty() && !details.checksum.empty() && sum.checksum != details.checksum) {
     return Error(ErrorCode::checksum_mismatch, "the parts of " + flags.source + " add up to " + sum.checksum +
                                                    ", the server stores " + details.checksum)
@@ -116,8 +122,9 @@ Result<Copied> download(Client& client, const CopyFlags& flags, const TransferOp
   if (is_directory(path)) path += "/" + base_name(source.key);
   SLUICE_TRY(TargetFile target, TargetFile::create(path, details.summary.bytes));
   Copied copied{.target = path, .sum = {}};
-  SLUICE_TRY(copied.sum, download_into(client, flags, source, details, options,
-                                       [&](std::uint64_t) -> Result<Memory> { return Memory::host(target.span()); }));
+  SLUICE_TRY(copied.sum,
+             download_into(client, flags, source, details, options,
+                           [&](std::uint64_t) -> Result<Memory> { return Memory::host(target.span()); }));
   SLUICE_CHECK(target.finish(!flags.no_clobber));
   return copied;
 }
@@ -130,17 +137,19 @@ Result<Copied> copy_object(Client& client, const CopyFlags& flags, const Transfe
   AlignedBuffer buffer;
   CopyFlags silent = flags;
   silent.output.quiet = true;
-  SLUICE_TRY(PartsResult got, download_into(client, silent, source, details, options, [&](std::uint64_t bytes) -> Result<Memory> {
-               if (bytes == 0) return Memory{};
-               SLUICE_TRY(buffer, AlignedBuffer::allocate(bytes));
-               return Memory::host(buffer.span());
-             }));
+  SLUICE_TRY(PartsResult got, download_into(client, silent, source, details, options,
+                                            [&](std::uint64_t bytes) -> Result<Memory> {
+                                              if (bytes == 0) return Memory{};
+                                              SLUICE_TRY(buffer, AlignedBuffer::allocate(bytes));
+                                              return Memory::host(buffer.span());
+                                            }));
   SLUICE_TRY(PutRequest request, put_request(flags, target));
   if (flags.content_type.empty()) request.content_type = details.content_type;
   if (flags.metadata.empty()) request.user_metadata = details.user_metadata;
   Progress progress(flags.source, got.bytes, flags.output);
   Copied copied{.target = "s3://" + target.bucket + "/" + target.key, .sum = {}};
-  SLUICE_TRY(copied.sum, put_memory(client, std::move(request), Memory::host(buffer.span()), options, progress));
+  SLUICE_TRY(copied.sum,
+             put_memory(client, std::move(request), Memory::host(buffer.span()), options, progress));
   return copied;
 }
 
@@ -150,7 +159,8 @@ int run_cp(const CopyFlags& flags) {
   const bool from_s3 = is_s3_location(flags.source);
   const bool to_s3 = is_s3_location(flags.target);
   if (!from_s3 && !to_s3) {
-    print_error("neither '" + flags.source + "' nor '" + flags.target + "' is an s3:// location; use cp for local copies");
+    print_error("neither '" + flags.source + "' nor '" + flags.target +
+                "' is an s3:// location; use cp for local copies");
     return kUsage;
   }
   const auto start = std::chrono::steady_clock::now();
@@ -159,24 +169,29 @@ int run_cp(const CopyFlags& flags) {
   if (!client) return fail(client.error(), flags.output, done);
   auto options = transfer_options(flags.client);
   if (!options) return fail(options.error(), flags.output, done);
-  auto copied = !from_s3  ? upload(*client, flags, *options)
+  auto copied = !from_s3 ? upload(*client, flags, *options)
                 : !to_s3 ? download(*client, flags, *options)
                          : copy_object(*client, flags, *options);
   if (!copied) {
-    return fail(Error(copied.error()).with_context("cp " + printable(flags.source) + " " + printable(flags.target)), flags.output, done);
+    return fail(
+        Error(copied.error()).with_context("cp " + printable(flags.source) + " " + printable(flags.target)),
+        flags.output, done);
   }
   const auto& sum = copied->sum;
   const double seconds = seconds_since(start);
   if (flags.output.json) {
-    Json line = {{"source", flags.source}, {"target", copied->target}, {"bytes", sum.bytes},       {"seconds", seconds},
-                 {"data_path", sum.data_path()}, {"fabric", sum.fabric},       {"etag", sum.etag}, {"checksum", sum.checksum},
-                 {"parts", sum.parts},     {"retries", sum.retries}};
+    Json line = {{"source", flags.source}, {"target", copied->target},     {"bytes", sum.bytes},
+                 {"seconds", seconds},     {"data_path", sum.data_path()}, {"fabric", sum.fabric},
+                 {"etag", sum.etag},       {"checksum", sum.checksum},     {"parts", sum.parts},
+                 {"retries", sum.retries}};
     if (sum.rdma_bytes > 0) line["delivery"] = sum.delivery;
     if (!sum.fallback_reason.empty()) line["fallback_reason"] = sum.fallback_reason;
     print_json(line);
   } else if (!flags.output.quiet) {
-    std::string line = printable(flags.source) + " -> " + printable(copied->target) + "  " + format_size(sum.bytes) + " in " +
-                       format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))) + " by " + sum.data_path();
+    std::string line = printable(flags.source) + " -> " + printable(copied->target) + "  " +
+                       format_size(sum.bytes) + " in " +
+                       format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))) +
+                       " by " + sum.data_path();
     if (!sum.fabric.empty()) line += " (" + sum.fabric + ")";
     if (!sum.checksum.empty()) line += ", verified " + sum.checksum;
     if (!sum.fallback_reason.empty()) line += "; HTTP because " + sum.fallback_reason;

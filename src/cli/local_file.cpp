@@ -76,7 +76,8 @@ Result<TargetFile> TargetFile::create(const std::string& path, std::uint64_t byt
   TargetFile target;
   target.path_ = path;
   target.temporary_ = path + ".sluice-" + hex_u64(random_u64());
-  target.file_ = FileDescriptor(::open(target.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  target.file_ =
+      FileDescriptor(::open(target.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!target.file_) {
     const int error = errno;
     target.temporary_.clear();
@@ -108,12 +109,14 @@ TargetFile::~TargetFile() {
 
 Result<void> TargetFile::finish(bool replace) {
   if (replace) {
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_error(errno, "renaming to " + path_);
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
+      return errno_error(errno, "renaming to " + path_);
     temporary_.clear();
     return {};
   }
   if (::link(temporary_.c_str(), path_.c_str()) != 0) {
-    if (errno == EEXIST) return Error(ErrorCode::already_exists, path_ + " exists; leave out --no-clobber to replace it");
+    if (errno == EEXIST)
+      return Error(ErrorCode::already_exists, path_ + " exists; leave out --no-clobber to replace it");
     return errno_error(errno, "naming " + path_);
   }
   return {};  // the destructor removes the temporary name

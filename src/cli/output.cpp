@@ -19,7 +19,9 @@ void print_error(std::string_view message) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(message.size()), message.data());
 }
 
-int fail(const Error& error, const OutputFlags& output) { return fail(error, output, nlohmann::ordered_json::object()); }
+int fail(const Error& error, const OutputFlags& output) {
+  return fail(error, output, nlohmann::ordered_json::object());
+}
 
 int fail(const Error& error, const OutputFlags& output, nlohmann::ordered_json done) {
   if (output.json) {

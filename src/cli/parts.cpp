@@ -34,9 +34,9 @@ std::string PartsResult::data_path() const {
   return rdma_bytes == 0 ? "http" : "mixed";
 }
 
-Result<PartsResult> get_parts(Client& client, const std::string& bucket, const std::string& key, const std::string& etag,
-                              std::uint64_t object_bytes, std::uint64_t first, Memory into, std::uint64_t part_bytes,
-                              const TransferOptions& options,
+Result<PartsResult> get_parts(Client& client, const std::string& bucket, const std::string& key,
+                              const std::string& etag, std::uint64_t object_bytes, std::uint64_t first,
+                              Memory into, std::uint64_t part_bytes, const TransferOptions& options,
                               const std::function<void(std::uint64_t, std::uint64_t, DataPath)>& on_part) {
   PartsResult sum;
   sum.etag = etag;
@@ -47,7 +47,8 @@ Result<PartsResult> get_parts(Client& client, const std::string& bucket, const s
     while (next < into.bytes && in_flight.size() < kPartsInFlight) {
       const std::uint64_t bytes = std::min<std::uint64_t>(part_bytes, into.bytes - next);
       GetRequest request{.bucket = bucket, .key = key, .if_match = etag, .object_bytes = object_bytes};
-      if (first != 0 || bytes != object_bytes) request.range = ByteRange{.first = first + next, .bytes = bytes};
+      if (first != 0 || bytes != object_bytes)
+        request.range = ByteRange{.first = first + next, .bytes = bytes};
       Memory window = into;
       window.data += next;
       window.bytes = bytes;
@@ -58,9 +59,10 @@ Result<PartsResult> get_parts(Client& client, const std::string& bucket, const s
     in_flight.pop_front();
     auto result = part.transfer.wait();
     if (result && result->bytes != part.bytes) {
-      result = Error(ErrorCode::size_mismatch, "got " + std::to_string(result->bytes) + " bytes of a part of " +
-                                                   std::to_string(part.bytes) + ": was the object replaced?")
-                   .with_outcome(Outcome::uncertain);
+      result =
+          Error(ErrorCode::size_mismatch, "got " + std::to_string(result->bytes) + " bytes of a part of " +
+                                              std::to_string(part.bytes) + ": was the object replaced?")
+              .with_outcome(Outcome::uncertain);
     }
     if (!result) {
       cancel_all(in_flight);
@@ -84,7 +86,7 @@ Result<PartsResult> get_parts(Client& client, const std::string& bucket, const s
     }
     on_part(part.offset, part.bytes, result->data_path);
   }
-  if (crc) sum.checksum = format_crc64nvme(*crc);
+  if (crc) sum.checksum = Checksum::checksum_text(ChecksumAlgorithm::crc64nvme, *crc);
   return sum;
 }
 

@@ -18,18 +18,19 @@ struct PartsResult {
   int retries = 0;
   std::string fabric;
   std::string etag;
-  std::string checksum;         ///< of the whole, combined from the parts; empty if one part had none
+  std::string checksum;  ///< of the whole, combined from the parts; empty if one part had none
   std::string fallback_reason;
   std::string delivery = "direct";
   [[nodiscard]] std::string data_path() const;  ///< "rdma", "http", "none" or "mixed"
 };
 
-/// Gets [first, first + bytes) of `bucket`/`key` into `into` (same length) in parts of `part_bytes`, several in flight,
-/// every part pinned to `etag` (design rule 8). `on_part(offset_in_into, bytes, path)` is called in completion order from the
-/// client's thread. On an error the parts in flight are cancelled and waited for, so `into` is the caller's again.
-Result<PartsResult> get_parts(Client& client, const std::string& bucket, const std::string& key, const std::string& etag,
-                              std::uint64_t object_bytes, std::uint64_t first, Memory into, std::uint64_t part_bytes,
-                              const TransferOptions& options,
+/// Gets [first, first + bytes) of `bucket`/`key` into `into` (same length) in parts of `part_bytes`, several
+/// in flight, every part pinned to `etag` (design rule 8). `on_part(offset_in_into, bytes, path)` is called
+/// in completion order from the client's thread. On an error the parts in flight are cancelled and waited
+/// for, so `into` is the caller's again.
+Result<PartsResult> get_parts(Client& client, const std::string& bucket, const std::string& key,
+                              const std::string& etag, std::uint64_t object_bytes, std::uint64_t first,
+                              Memory into, std::uint64_t part_bytes, const TransferOptions& options,
                               const std::function<void(std::uint64_t, std::uint64_t, DataPath)>& on_part);
 
 }  // namespace sluice::cli

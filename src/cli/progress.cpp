@@ -51,9 +51,11 @@ void Progress::draw() const {
     const double left = static_cast<double>(total_ - bytes) / rate;
     line += "  " + std::to_string(static_cast<std::uint64_t>(left) + 1) + " s left";
   }
-  if (bytes > 0) line += "  " + std::to_string(rdma_bytes_.load(std::memory_order_relaxed) * 100 / bytes) + "% RDMA";
+  if (bytes > 0)
+    line += "  " + std::to_string(rdma_bytes_.load(std::memory_order_relaxed) * 100 / bytes) + "% RDMA";
   winsize window{};
-  const std::size_t width = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 ? window.ws_col - 1U : 79U;
+  const std::size_t width =
+      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 ? window.ws_col - 1U : 79U;
   if (line.size() > width) line.resize(width);
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);

@@ -13,8 +13,8 @@
 
 namespace sluice::cli {
 
-/// Draws on stderr from a thread of its own, a few times per second; silent with --quiet, --json or when stderr is
-/// no terminal. `add` is safe from any thread.
+/// Draws on stderr from a thread of its own, a few times per second; silent with --quiet, --json or when
+/// stderr is no terminal. `add` is safe from any thread.
 class Progress {
  public:
   Progress(std::string what, std::uint64_t total_bytes, const OutputFlags& output);

@@ -22,7 +22,9 @@ Client& Client::operator=(Client&& other) noexcept {
   if (this != &other) client::dispose(std::exchange(engine_, std::move(other.engine_)));
   return *this;
 }
-Client::~Client() { client::dispose(std::move(engine_)); }
+Client::~Client() {
+  client::dispose(std::move(engine_));
+}
 
 Transfer Client::get(GetRequest request, Memory into, TransferOptions options) {
   return engine_->get(std::move(request), into, options);
@@ -33,37 +35,46 @@ Transfer Client::put(PutRequest request, Memory from, TransferOptions options) {
 }
 
 Result<ObjectDetails> Client::head(const std::string& bucket, const std::string& key, CallOptions options) {
-  return engine_->call<ObjectDetails>("head", [&](auto engine) { return client::head_object(engine, bucket, key, options); });
+  return engine_->call<ObjectDetails>(
+      "head", [&](auto engine) { return client::head_object(engine, bucket, key, options); });
 }
 
 Result<void> Client::remove(const std::string& bucket, const std::string& key, CallOptions options) {
-  return engine_->call<void>("remove", [&](auto engine) { return client::delete_object(engine, bucket, key, options); });
+  return engine_->call<void>(
+      "remove", [&](auto engine) { return client::delete_object(engine, bucket, key, options); });
 }
 
 Result<ListPage> Client::list(const ListRequest& request, CallOptions options) {
-  return engine_->call<ListPage>("list", [&](auto engine) { return client::list_objects(engine, request, options); });
+  return engine_->call<ListPage>("list",
+                                 [&](auto engine) { return client::list_objects(engine, request, options); });
 }
 
 Result<std::vector<BucketSummary>> Client::buckets(CallOptions options) {
-  return engine_->call<std::vector<BucketSummary>>("buckets", [&](auto engine) { return client::list_buckets(engine, options); });
+  return engine_->call<std::vector<BucketSummary>>(
+      "buckets", [&](auto engine) { return client::list_buckets(engine, options); });
 }
 
 Result<void> Client::create_bucket(const std::string& bucket, CallOptions options) {
-  return engine_->call<void>("create_bucket", [&](auto engine) { return client::create_bucket(engine, bucket, options); });
+  return engine_->call<void>("create_bucket",
+                             [&](auto engine) { return client::create_bucket(engine, bucket, options); });
 }
 
 Result<void> Client::delete_bucket(const std::string& bucket, CallOptions options) {
-  return engine_->call<void>("delete_bucket", [&](auto engine) { return client::delete_bucket(engine, bucket, options); });
+  return engine_->call<void>("delete_bucket",
+                             [&](auto engine) { return client::delete_bucket(engine, bucket, options); });
 }
 
 Result<void> Client::head_bucket(const std::string& bucket, CallOptions options) {
-  return engine_->call<void>("head_bucket", [&](auto engine) { return client::head_bucket(engine, bucket, options); });
+  return engine_->call<void>("head_bucket",
+                             [&](auto engine) { return client::head_bucket(engine, bucket, options); });
 }
 
 Result<EndpointReport> Client::probe(CallOptions options) {
   return engine_->call<EndpointReport>("probe", [&](auto engine) { return client::probe(engine, options); });
 }
 
-std::size_t Client::close(std::chrono::milliseconds timeout) { return engine_->close(timeout); }
+std::size_t Client::close(std::chrono::milliseconds timeout) {
+  return engine_->close(timeout);
+}
 
 }  // namespace sluice

@@ -10,11 +10,12 @@
 
 namespace sluice::client {
 
-Task<Result<DataPathChoice>> choose_data_path(std::shared_ptr<Engine> engine, DataPathPolicy policy, std::uint64_t window_bytes,
-                                              Deadline deadline) {
+Task<Result<DataPathChoice>> choose_data_path(std::shared_ptr<Engine> engine, DataPathPolicy policy,
+                                              std::uint64_t window_bytes, Deadline deadline) {
   DataPathChoice choice;
   if (policy == DataPathPolicy::off) co_return choice;
-  const std::uint64_t threshold = engine->options().rdma_threshold_bytes.value_or(limits::kRdmaThresholdBytes);
+  const std::uint64_t threshold =
+      engine->options().rdma_threshold_bytes.value_or(limits::kRdmaThresholdBytes);
   if (policy == DataPathPolicy::prefer && window_bytes < threshold) {
     choice.reason = "it is smaller than the RDMA threshold of " + format_size(threshold);
     co_return choice;
@@ -34,7 +35,8 @@ Task<Result<DataPathChoice>> choose_data_path(std::shared_ptr<Engine> engine, Da
     }
   }
   if (choice.fabric == nullptr && policy == DataPathPolicy::require) {
-    co_return Error(ErrorCode::declined, "RDMA is required and not possible: " + choice.reason).with_outcome(Outcome::refused);
+    co_return Error(ErrorCode::declined, "RDMA is required and not possible: " + choice.reason)
+        .with_outcome(Outcome::refused);
   }
   co_return choice;
 }
@@ -60,6 +62,8 @@ Task<std::uint64_t> checksum_of(std::shared_ptr<Engine> engine, std::span<const 
   co_return crc64nvme(bytes);  // the pool is full: hash here
 }
 
-std::string checksum_text(std::uint64_t crc) { return "crc64nvme:" + hex_u64(crc); }
+std::string checksum_text(std::uint64_t crc) {
+  return "crc64nvme:" + hex_u64(crc);
+}
 
 }  // namespace sluice::client

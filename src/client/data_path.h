@@ -15,14 +15,16 @@ struct DataPathChoice {
   std::string reason;                            ///< why not RDMA; empty with policy `off`
 };
 
-/// Discovers the endpoint if needed. Errors: `declined` under `require` when RDMA is not possible, naming why.
-Task<Result<DataPathChoice>> choose_data_path(std::shared_ptr<Engine> engine, DataPathPolicy policy, std::uint64_t window_bytes,
-                                              Deadline deadline);
+/// Discovers the endpoint if needed. Errors: `declined` under `require` when RDMA is not possible, naming
+/// why.
+Task<Result<DataPathChoice>> choose_data_path(std::shared_ptr<Engine> engine, DataPathPolicy policy,
+                                              std::uint64_t window_bytes, Deadline deadline);
 
 /// Whether an RDMA attempt's error is the fabric's fault, so that `prefer` goes on over HTTP.
 [[nodiscard]] bool is_fabric_fault(const Error& error);
 
-/// Deadline of a transfer whose caller gave none: later than every lease that its size can have, with time for retries.
+/// Deadline of a transfer whose caller gave none: later than every lease that its size can have, with time
+/// for retries.
 Deadline transfer_deadline(Engine& engine, const TransferOptions& options, std::uint64_t bytes);
 
 /// CRC64NVME of a span, off the engine's thread when it is long, on two cores when it is very long.

@@ -60,14 +60,15 @@ void Endpoint::match() {
       continue;
     }
     const auto& identity = (*opened)->identity();
-    const bool common = std::any_of(document_->fabrics.begin(), document_->fabrics.end(), [&](const auto& theirs) {
-      return theirs.wire_protocol == identity.wire_protocol;
-    });
+    const bool common =
+        std::any_of(document_->fabrics.begin(), document_->fabrics.end(),
+                    [&](const auto& theirs) { return theirs.wire_protocol == identity.wire_protocol; });
     if (!common) {
       note("the endpoint does not have " + identity.name);
       continue;
     }
-    const bool known = std::any_of(matched.begin(), matched.end(), [&](const auto& c) { return c.fabric == *opened; });
+    const bool known =
+        std::any_of(matched.begin(), matched.end(), [&](const auto& c) { return c.fabric == *opened; });
     if (known) continue;
     Candidate candidate;
     candidate.fabric = std::move(*opened);
@@ -90,7 +91,8 @@ std::string Endpoint::unavailable() const {
   std::string text;
   for (const auto& candidate : candidates_) {
     if (candidate.usable_from.expired()) continue;
-    text += (text.empty() ? "" : "; ") + candidate.fabric->identity().name + " failed lately: " + candidate.failure;
+    text += (text.empty() ? "" : "; ") + candidate.fabric->identity().name +
+            " failed lately: " + candidate.failure;
   }
   return text;
 }

@@ -26,8 +26,8 @@ class Endpoint {
   Endpoint(std::vector<std::string> wanted, FabricOpener open_fabric)
       : wanted_(std::move(wanted)), open_fabric_(std::move(open_fabric)) {}
 
-  /// Asks the discovery document once (again after kFabricRetry if that failed, or after `forget`), and opens the
-  /// fabrics that match. An endpoint without one is not an error: `unavailable()` says why RDMA is off.
+  /// Asks the discovery document once (again after kFabricRetry if that failed, or after `forget`), and opens
+  /// the fabrics that match. An endpoint without one is not an error: `unavailable()` says why RDMA is off.
   Task<Result<void>> discover(std::shared_ptr<Engine> engine, Deadline deadline);
   /// The best fabric that has not failed lately, or null.
   [[nodiscard]] std::shared_ptr<fabric::ClientFabric> fabric() const;

@@ -22,7 +22,8 @@ Engine::Engine(ClientOptions options, EndpointUrl url, FabricOpener open_fabric)
 Result<std::shared_ptr<Engine>> Engine::make(ClientOptions options, FabricOpener open_fabric) {
   SLUICE_CHECK(validate(options));
   SLUICE_TRY(EndpointUrl url, parse_endpoint_url(options.endpoint));
-  auto engine = std::shared_ptr<Engine>(new Engine(std::move(options), std::move(url), std::move(open_fabric)));
+  auto engine =
+      std::shared_ptr<Engine>(new Engine(std::move(options), std::move(url), std::move(open_fabric)));
   http::ClientPoolOptions pool;
   pool.max_connections = engine->options_.max_connections;
   pool.tls.ca_file = engine->options_.ca_file;
@@ -50,7 +51,8 @@ Result<void> Engine::usable(bool blocking) const {
   if (closing_token_.cancelled()) return Error(ErrorCode::cancelled, "this Client is closed");
   if (blocking && std::this_thread::get_id() == thread_.get_id()) {
     return Error(ErrorCode::invalid_argument,
-                 "a blocking call from a completion callback would wait for itself: use get or put and their Transfer");
+                 "a blocking call from a completion callback would wait for itself: use get or put and their "
+                 "Transfer");
   }
   return {};
 }
@@ -68,9 +70,7 @@ namespace {
 Task<void> run_transfer(std::shared_ptr<Engine> engine, std::shared_ptr<detail::TransferState> state,
                         std::shared_ptr<AttemptControl> control, Task<Result<TransferResult>> work) {
   const auto executor = engine->executor();
-  const auto abort = [control, executor] {
-    boost::asio::post(executor, [control] { control->cancel(); });
-  };
+  const auto abort = [control, executor] { boost::asio::post(executor, [control] { control->cancel(); }); };
   const auto by_caller = state->cancel_source().token().on_cancel(abort);
   const auto by_close = engine->closing().on_cancel(abort);
   Result<TransferResult> result = co_await std::move(work);
@@ -92,7 +92,8 @@ Transfer Engine::start_transfer(std::string name, Start start) {
   }
   auto control = std::make_shared<AttemptControl>(executor());
   auto self = shared_from_this();
-  auto spawned = spawn(executor(), gate_, std::move(name), run_transfer(self, state, control, start(self, state, control)));
+  auto spawned = spawn(executor(), gate_, std::move(name),
+                       run_transfer(self, state, control, start(self, state, control)));
   if (!spawned) state->complete(std::move(spawned).error());
   return Transfer(state);
 }

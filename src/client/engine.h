@@ -24,11 +24,13 @@
 
 namespace sluice::client {
 
-/// Safe from any thread unless marked "io thread". Kept alive by the Client handle and by every running coroutine.
+/// Safe from any thread unless marked "io thread". Kept alive by the Client handle and by every running
+/// coroutine.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   /// `open_fabric` finds the client half of a fabric name; tests put decorators there.
-  static Result<std::shared_ptr<Engine>> make(ClientOptions options, FabricOpener open_fabric = fabric::client_fabric);
+  static Result<std::shared_ptr<Engine>> make(ClientOptions options,
+                                              FabricOpener open_fabric = fabric::client_fabric);
   /// The public handle for an engine.
   static Client wrap(std::shared_ptr<Engine> engine) { return Client(std::move(engine)); }
   ~Engine();
@@ -43,11 +45,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] BlockingPool& hashing() { return hashing_; }
   [[nodiscard]] const CancelToken& closing() const { return closing_token_; }
 
-  /// Whether calls are possible here: not in a forked child, not after close, not on the io thread if `blocking`.
+  /// Whether calls are possible here: not in a forked child, not after close, not on the io thread if
+  /// `blocking`.
   [[nodiscard]] Result<void> usable(bool blocking) const;
   [[nodiscard]] bool in_forked_child() const { return ::getpid() != process_; }
 
-  /// Runs `start(engine)` on the io thread and blocks for its result. The coroutine has a deadline of its own.
+  /// Runs `start(engine)` on the io thread and blocks for its result. The coroutine has a deadline of its
+  /// own.
   template <class T>
   Result<T> call(std::string name, std::function<Task<Result<T>>(std::shared_ptr<Engine>)> start);
 
@@ -76,7 +80,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::thread thread_;
 };
 
-/// Ends a Client handle: closes the engine, except in a forked child, where it is left alone (see engine.cpp).
+/// Ends a Client handle: closes the engine, except in a forked child, where it is left alone (see
+/// engine.cpp).
 void dispose(std::shared_ptr<Engine> engine);
 
 template <class T>
@@ -85,20 +90,24 @@ Result<T> Engine::call(std::string name, std::function<Task<Result<T>>(std::shar
   auto promise = std::make_shared<std::promise<Result<T>>>();
   auto future = promise->get_future();
   auto self = shared_from_this();
-  // A plain function that makes the coroutine: the coroutine's own parameters hold everything (style 8.5 rule 2).
-  const auto run = [](std::shared_ptr<Engine> engine, std::function<Task<Result<T>>(std::shared_ptr<Engine>)> begin,
+  // A plain function that makes the coroutine: the coroutine's own parameters hold everything (style 8.5 rule
+  // 2).
+  const auto run = [](std::shared_ptr<Engine> engine,
+                      std::function<Task<Result<T>>(std::shared_ptr<Engine>)> begin,
                       std::shared_ptr<std::promise<Result<T>>> out) -> Task<void> {
     Result<T> result = co_await begin(std::move(engine));
     out->set_value(std::move(result));
   };
-  if (auto spawned = spawn(executor(), gate_, std::move(name), run(self, std::move(start), promise)); !spawned) {
+  if (auto spawned = spawn(executor(), gate_, std::move(name), run(self, std::move(start), promise));
+      !spawned) {
     return std::move(spawned).error();
   }
   self.reset();
   try {
     return future.get();
   } catch (const std::future_error&) {
-    return Error(ErrorCode::internal, "the client's thread ended before the call did").with_outcome(Outcome::uncertain);
+    return Error(ErrorCode::internal, "the client's thread ended before the call did")
+        .with_outcome(Outcome::uncertain);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "client/request.h"
 #include "client/retry.h"
 #include "client/token_exchange.h"
+#include "s3/conditions.h"
 #include "s3/errors.h"
 #include "s3/headers.h"
 #include "s3/range.h"
@@ -38,14 +39,18 @@ Result<GetPlan> make_plan(Engine& engine, GetRequest request, Memory into, const
   SLUICE_CHECK(s3::check_bucket_name(request.bucket));
   SLUICE_CHECK(s3::check_key(request.key));
   if (into.kind != MemoryKind::host) {
-    return Error(ErrorCode::unsupported, "the destination is device memory, which no fabric of this build reaches: get into host memory");
+    return Error(
+        ErrorCode::unsupported,
+        "the destination is device memory, which no fabric of this build reaches: get into host memory");
   }
-  if (into.data == nullptr && into.bytes > 0) return Error(ErrorCode::invalid_argument, "the destination is a null pointer");
+  if (into.data == nullptr && into.bytes > 0)
+    return Error(ErrorCode::invalid_argument, "the destination is a null pointer");
   plan.window_bytes = into.bytes;
   if (request.range) {
     const ByteRange range = *request.range;
     if (range.bytes == 0) return Error(ErrorCode::invalid_argument, "a range of 0 bytes cannot be asked for");
-    if (range.first > UINT64_MAX - range.bytes) return Error(ErrorCode::invalid_argument, "the range wraps around 2^64");
+    if (range.first > UINT64_MAX - range.bytes)
+      return Error(ErrorCode::invalid_argument, "the range wraps around 2^64");
     plan.window_bytes = range.bytes;
     if (request.object_bytes && range.first < *request.object_bytes) {
       plan.window_bytes = std::min(range.bytes, *request.object_bytes - range.first);
@@ -68,9 +73,12 @@ Result<GetPlan> make_plan(Engine& engine, GetRequest request, Memory into, const
 
 HeaderList request_headers(const GetPlan& plan) {
   HeaderList headers;
-  if (plan.request.range) headers.add(s3::header::kRange, s3::format_range(plan.request.range->first, plan.request.range->bytes));
-  if (!plan.request.if_match.empty()) headers.add(s3::header::kIfMatch, s3::quote_etag(plan.request.if_match));
-  if (!plan.request.if_none_match.empty()) headers.add(s3::header::kIfNoneMatch, s3::quote_etag(plan.request.if_none_match));
+  if (plan.request.range)
+    headers.add(s3::header::kRange, s3::format_range(plan.request.range->first, plan.request.range->bytes));
+  if (!plan.request.if_match.empty())
+    headers.add(s3::header::kIfMatch, s3::quote_etag(plan.request.if_match));
+  if (!plan.request.if_none_match.empty())
+    headers.add(s3::header::kIfNoneMatch, s3::quote_etag(plan.request.if_none_match));
   if (plan.checksum != ChecksumMode::none) headers.add(s3::header::kChecksumMode, "ENABLED");
   return headers;
 }
@@ -112,8 +120,8 @@ Error mismatch(std::uint64_t got, std::uint64_t promised) {
 }
 
 /// The body of a response into the front of the destination, verified.
-Task<Result<TransferResult>> read_payload(http::Connection* connection, http::ResponseHead head, const GetPlan* plan,
-                                          detail::TransferState* state) {
+Task<Result<TransferResult>> read_payload(http::Connection* connection, http::ResponseHead head,
+                                          const GetPlan* plan, detail::TransferState* state) {
   const Deadline deadline = plan->deadline;
   Checksum sum(ChecksumAlgorithm::crc64nvme);
   const bool verify = plan->checksum != ChecksumMode::none;
@@ -121,9 +129,10 @@ Task<Result<TransferResult>> read_payload(http::Connection* connection, http::Re
   for (;;) {
     std::array<std::byte, 1> overflow;
     const bool full = total == plan->into.bytes;
-    const std::span<std::byte> space = full ? std::span<std::byte>(overflow)
-                                            : std::span(plan->into.data + total, plan->into.bytes - total);
-    auto got = co_await connection->read_body(space.first(std::min<std::size_t>(space.size(), limits::kChunkBytes)), deadline);
+    const std::span<std::byte> space =
+        full ? std::span<std::byte>(overflow) : std::span(plan->into.data + total, plan->into.bytes - total);
+    auto got = co_await connection->read_body(
+        space.first(std::min<std::size_t>(space.size(), limits::kChunkBytes)), deadline);
     if (!got) {
       got.error().set_outcome(Outcome::uncertain);
       co_return std::move(got).error();
@@ -141,10 +150,12 @@ Task<Result<TransferResult>> read_payload(http::Connection* connection, http::Re
   if (plan->request.range && head.status == 206) {
     auto range = s3::parse_content_range(head.headers.get(s3::header::kContentRange));
     if (!range || range->first != plan->request.range->first || range->count != total) {
-      co_return Error(ErrorCode::protocol_error, "the server sent another range than asked for").with_outcome(Outcome::uncertain);
+      co_return Error(ErrorCode::protocol_error, "the server sent another range than asked for")
+          .with_outcome(Outcome::uncertain);
     }
   } else if (plan->request.range) {
-    co_return Error(ErrorCode::protocol_error, "the server ignored the range").with_outcome(Outcome::uncertain);
+    co_return Error(ErrorCode::protocol_error, "the server ignored the range")
+        .with_outcome(Outcome::uncertain);
   }
   TransferResult result = describe_result(head, total);
   result.data_path = total == 0 ? DataPath::none : DataPath::http;
@@ -158,7 +169,8 @@ Task<Result<TransferResult>> read_payload(http::Connection* connection, http::Re
   co_return result;
 }
 
-Task<Result<TransferResult>> get_by_http(std::shared_ptr<Engine> engine, const GetPlan* plan, detail::TransferState* state,
+Task<Result<TransferResult>> get_by_http(std::shared_ptr<Engine> engine, const GetPlan* plan,
+                                         detail::TransferState* state,
                                          std::shared_ptr<AttemptControl> control, bool fresh) {
   SLUICE_CO_TRY(auto connection, co_await engine->pool().acquire(plan->deadline, fresh));
   SLUICE_CO_TRY(auto head, make_head(*engine, "GET", plan->target, request_headers(*plan), std::nullopt));
@@ -184,9 +196,11 @@ Task<Result<TransferResult>> get_by_http(std::shared_ptr<Engine> engine, const G
 }
 
 /// The reply of an RDMA attempt whose verdict is `delivered`: check what landed, then give the window back.
-Task<Result<TransferResult>> accept_delivery(std::shared_ptr<Engine> engine, const GetPlan* plan, TokenReply reply,
-                                             s3::RdmaClassification verdict, std::string fabric_name) {
-  auto drained = co_await http::ClientPool::read_text(*reply.connection, limits::kRdmaReplyBodyBytes, plan->deadline);
+Task<Result<TransferResult>> accept_delivery(std::shared_ptr<Engine> engine, const GetPlan* plan,
+                                             TokenReply reply, s3::RdmaClassification verdict,
+                                             std::string fabric_name) {
+  auto drained =
+      co_await http::ClientPool::read_text(*reply.connection, limits::kRdmaReplyBodyBytes, plan->deadline);
   std::optional<Error> failure;
   if (!drained) failure = std::move(drained).error().with_outcome(Outcome::uncertain);
   TransferResult result = describe_result(reply.head, verdict.moved);
@@ -220,7 +234,8 @@ Task<Result<TransferResult>> accept_delivery(std::shared_ptr<Engine> engine, con
 }
 
 Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const GetPlan* plan,
-                                         std::shared_ptr<fabric::ClientFabric> fabric, detail::TransferState* state,
+                                         std::shared_ptr<fabric::ClientFabric> fabric,
+                                         detail::TransferState* state,
                                          std::shared_ptr<AttemptControl> control) {
   TokenRequest request;
   request.method = "GET";
@@ -246,7 +261,8 @@ Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const G
   expected.object_bytes = plan->request.object_bytes;
   auto verdict = s3::classify_rdma_response(reply.head.status, reply.head.headers, expected);
   if (verdict.verdict == s3::RdmaVerdict::delivered) {
-    co_return co_await accept_delivery(engine, plan, std::move(reply), std::move(verdict), fabric->identity().name);
+    co_return co_await accept_delivery(engine, plan, std::move(reply), std::move(verdict),
+                                       fabric->identity().name);
   }
 
   // Whatever else it is: first make sure that nothing lands any more, then look at it.
@@ -255,7 +271,8 @@ Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const G
     co_return co_await read_error(reply.connection.get(), std::move(reply.head), {}, plan->deadline);
   }
   if (verdict.verdict == s3::RdmaVerdict::failed) {
-    co_return Error(ErrorCode::protocol_error, "the RDMA reply cannot be believed: " + verdict.why).with_outcome(Outcome::uncertain);
+    co_return Error(ErrorCode::protocol_error, "the RDMA reply cannot be believed: " + verdict.why)
+        .with_outcome(Outcome::uncertain);
   }
   metrics::counter("sluice_client_declined_total").add();
   const std::string why = verdict.why.empty() ? "the server declined" : verdict.why;
@@ -269,10 +286,13 @@ Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const G
   co_return Error(ErrorCode::declined, "RDMA was declined: " + why).with_outcome(Outcome::refused);
 }
 
-Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const GetPlan* plan, detail::TransferState* state,
+Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const GetPlan* plan,
+                                          detail::TransferState* state,
                                           std::shared_ptr<AttemptControl> control) {
-  SLUICE_CO_TRY(DataPathChoice choice, co_await choose_data_path(engine, plan->window_bytes == 0 ? DataPathPolicy::off : plan->policy,
-                                                                 plan->window_bytes, plan->deadline));
+  SLUICE_CO_TRY(
+      DataPathChoice choice,
+      co_await choose_data_path(engine, plan->window_bytes == 0 ? DataPathPolicy::off : plan->policy,
+                                plan->window_bytes, plan->deadline));
   bool fresh = false;
   for (int attempt = 1;; ++attempt) {
     const bool rdma = choice.fabric != nullptr;
@@ -309,14 +329,16 @@ Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const 
     const Deadline pause = backoff(attempt, error.retry_after());
     if (pause >= plan->deadline) co_return result;
     co_await control->pause(pause);
-    if (control->cancelled()) co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
+    if (control->cancelled())
+      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
   }
 }
 
 }  // namespace
 
-Task<Result<TransferResult>> get_object(std::shared_ptr<Engine> engine, GetRequest request, Memory into, TransferOptions options,
-                                        std::shared_ptr<detail::TransferState> state, std::shared_ptr<AttemptControl> control) {
+Task<Result<TransferResult>> get_object(std::shared_ptr<Engine> engine, GetRequest request, Memory into,
+                                        TransferOptions options, std::shared_ptr<detail::TransferState> state,
+                                        std::shared_ptr<AttemptControl> control) {
   const std::string context = describe("get", request.bucket, request.key);
   auto plan = make_plan(*engine, std::move(request), into, options);
   if (!plan) {

@@ -9,7 +9,8 @@
 
 namespace sluice::client {
 
-Task<Result<TransferResult>> get_object(std::shared_ptr<Engine> engine, GetRequest request, Memory into, TransferOptions options,
-                                        std::shared_ptr<detail::TransferState> state, std::shared_ptr<AttemptControl> control);
+Task<Result<TransferResult>> get_object(std::shared_ptr<Engine> engine, GetRequest request, Memory into,
+                                        TransferOptions options, std::shared_ptr<detail::TransferState> state,
+                                        std::shared_ptr<AttemptControl> control);
 
 }  // namespace sluice::client

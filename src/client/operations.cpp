@@ -39,13 +39,15 @@ Task<Result<void>> plain(std::shared_ptr<Engine> engine, SmallRequest request, D
 
 }  // namespace
 
-Task<Result<ObjectDetails>> head_object(std::shared_ptr<Engine> engine, std::string bucket, std::string key, CallOptions options) {
+Task<Result<ObjectDetails>> head_object(std::shared_ptr<Engine> engine, std::string bucket, std::string key,
+                                        CallOptions options) {
   SLUICE_CO_CHECK(s3::check_bucket_name(bucket));
   SLUICE_CO_CHECK(s3::check_key(key));
   SmallRequest request = small_request("head", "HEAD", std::move(bucket), key);
   request.key = key;
   request.headers.add(s3::header::kChecksumMode, "ENABLED");
-  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kErrorBodyBytes, call_deadline(*engine, options)));
+  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kErrorBodyBytes,
+                                                    call_deadline(*engine, options)));
   ObjectDetails details;
   details.summary.key = std::move(key);
   auto bytes = parse_u64(reply.headers.get(s3::header::kContentLength));
@@ -54,7 +56,8 @@ Task<Result<ObjectDetails>> head_object(std::shared_ptr<Engine> engine, std::str
   }
   details.summary.bytes = *bytes;
   details.summary.etag = s3::unquote_etag(reply.headers.get(s3::header::kEtag));
-  if (auto modified = parse_http_date(reply.headers.get(s3::header::kLastModified)); modified) details.summary.modified = *modified;
+  if (auto modified = parse_http_date(reply.headers.get(s3::header::kLastModified)); modified)
+    details.summary.modified = *modified;
   details.content_type = std::string(reply.headers.get(s3::header::kContentType));
   if (const auto sum = reply.headers.find(s3::header::kChecksumCrc64nvme); sum) {
     if (auto value = s3::parse_crc64nvme(*sum); value) details.checksum = checksum_text(*value);
@@ -66,7 +69,8 @@ Task<Result<ObjectDetails>> head_object(std::shared_ptr<Engine> engine, std::str
   co_return details;
 }
 
-Task<Result<void>> delete_object(std::shared_ptr<Engine> engine, std::string bucket, std::string key, CallOptions options) {
+Task<Result<void>> delete_object(std::shared_ptr<Engine> engine, std::string bucket, std::string key,
+                                 CallOptions options) {
   SLUICE_CO_CHECK(s3::check_key(key));
   SmallRequest request = small_request("delete", "DELETE", std::move(bucket), std::move(key));
   co_return co_await plain(engine, std::move(request), call_deadline(*engine, options));
@@ -75,7 +79,8 @@ Task<Result<void>> delete_object(std::shared_ptr<Engine> engine, std::string buc
 Task<Result<ListPage>> list_objects(std::shared_ptr<Engine> engine, ListRequest list, CallOptions options) {
   SLUICE_CO_CHECK(s3::check_bucket_name(list.bucket));
   if (list.max_keys < 1 || list.max_keys > static_cast<int>(limits::kListKeys)) {
-    co_return Error(ErrorCode::invalid_argument, "max_keys: " + std::to_string(list.max_keys) + " is not between 1 and 1000");
+    co_return Error(ErrorCode::invalid_argument,
+                    "max_keys: " + std::to_string(list.max_keys) + " is not between 1 and 1000");
   }
   SmallRequest request = small_request("list", "GET", list.bucket, {});
   request.query.add("list-type", "2");
@@ -85,7 +90,8 @@ Task<Result<ListPage>> list_objects(std::shared_ptr<Engine> engine, ListRequest 
   if (!list.delimiter.empty()) request.query.add("delimiter", list.delimiter);
   if (!list.start_after.empty()) request.query.add("start-after", list.start_after);
   if (!list.continuation_token.empty()) request.query.add("continuation-token", list.continuation_token);
-  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kListBodyBytes, call_deadline(*engine, options)));
+  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kListBodyBytes,
+                                                    call_deadline(*engine, options)));
   SLUICE_CO_TRY(auto parsed, s3::parse_list_objects(reply.body));
   ListPage page;
   for (auto& object : parsed.objects) {
@@ -100,7 +106,8 @@ Task<Result<ListPage>> list_objects(std::shared_ptr<Engine> engine, ListRequest 
   if (parsed.truncated) {
     page.next_continuation_token = std::move(parsed.next_continuation_token);
     if (page.next_continuation_token.empty()) {
-      co_return Error(ErrorCode::protocol_error, describe("list", list.bucket, "") + ": a truncated page without a continuation token");
+      co_return Error(ErrorCode::protocol_error,
+                      describe("list", list.bucket, "") + ": a truncated page without a continuation token");
     }
   }
   co_return page;
@@ -110,7 +117,8 @@ Task<Result<std::vector<BucketSummary>>> list_buckets(std::shared_ptr<Engine> en
   SmallRequest request;
   request.method = "GET";
   request.context = "list buckets";
-  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kListBodyBytes, call_deadline(*engine, options)));
+  SLUICE_CO_TRY(SmallReply reply, co_await exchange(engine, std::move(request), limits::kListBodyBytes,
+                                                    call_deadline(*engine, options)));
   SLUICE_CO_TRY(auto parsed, s3::parse_list_buckets(reply.body));
   std::vector<BucketSummary> buckets;
   for (auto& entry : parsed.buckets) {

@@ -8,18 +8,24 @@ namespace sluice {
 
 std::string_view to_string(DataPathPolicy policy) noexcept {
   switch (policy) {
-    case DataPathPolicy::require: return "require";
-    case DataPathPolicy::prefer: return "prefer";
-    case DataPathPolicy::off: return "off";
+    case DataPathPolicy::require:
+      return "require";
+    case DataPathPolicy::prefer:
+      return "prefer";
+    case DataPathPolicy::off:
+      return "off";
   }
   return "?";
 }
 
 std::string_view to_string(DataPath path) noexcept {
   switch (path) {
-    case DataPath::none: return "none";
-    case DataPath::rdma: return "rdma";
-    case DataPath::http: return "http";
+    case DataPath::none:
+      return "none";
+    case DataPath::rdma:
+      return "rdma";
+    case DataPath::http:
+      return "http";
   }
   return "?";
 }
@@ -41,7 +47,9 @@ namespace client {
 Result<void> validate(const ClientOptions& options) {
   const auto bad = [](std::string message) { return Error(ErrorCode::config_error, std::move(message)); };
   if (options.endpoint.empty()) {
-    return bad("no endpoint: set AWS_ENDPOINT_URL, --endpoint or ClientOptions::endpoint to something like http://127.0.0.1:9000");
+    return bad(
+        "no endpoint: set AWS_ENDPOINT_URL, --endpoint or ClientOptions::endpoint to something like "
+        "http://127.0.0.1:9000");
   }
   if (auto url = parse_endpoint_url(options.endpoint); !url) {
     return bad("endpoint: " + url.error().describe());
@@ -51,7 +59,8 @@ Result<void> validate(const ClientOptions& options) {
     return bad("credentials: an access key needs its secret key and the other way round");
   }
   if (options.region.empty()) return bad("region: must not be empty; us-east-1 is the usual one");
-  if (auto fabrics = fabric::parse_fabric_list(options.fabric); !fabrics) return bad("fabric: " + fabrics.error().describe());
+  if (auto fabrics = fabric::parse_fabric_list(options.fabric); !fabrics)
+    return bad("fabric: " + fabrics.error().describe());
   if (options.attempts < 1 || options.attempts > 10) {
     return bad("attempts: " + std::to_string(options.attempts) + " is not between 1 and 10");
   }
@@ -59,7 +68,8 @@ Result<void> validate(const ClientOptions& options) {
     return bad("max_connections: " + std::to_string(options.max_connections) + " is not between 1 and " +
                std::to_string(limits::kServerConnections));
   }
-  if (options.request_timeout <= std::chrono::milliseconds::zero()) return bad("request_timeout: must be more than 0 ms");
+  if (options.request_timeout <= std::chrono::milliseconds::zero())
+    return bad("request_timeout: must be more than 0 ms");
   return {};
 }
 

@@ -28,18 +28,23 @@ struct PutPlan {
   std::uint64_t crc = 0;  ///< of the source, once computed; 0 for checksum none
   Deadline deadline = Deadline::never();
   [[nodiscard]] std::span<const std::byte> bytes() const { return {from.data, from.bytes}; }
-  [[nodiscard]] bool conditional() const { return !request.if_match.empty() || !request.if_none_match.empty(); }
+  [[nodiscard]] bool conditional() const {
+    return !request.if_match.empty() || !request.if_none_match.empty();
+  }
 };
 
 Result<PutPlan> make_plan(Engine& engine, PutRequest request, Memory from, const TransferOptions& options) {
   SLUICE_CHECK(s3::check_bucket_name(request.bucket));
   SLUICE_CHECK(s3::check_key(request.key));
   if (from.kind != MemoryKind::host) {
-    return Error(ErrorCode::unsupported, "the source is device memory, which no fabric of this build reaches: put from host memory");
+    return Error(ErrorCode::unsupported,
+                 "the source is device memory, which no fabric of this build reaches: put from host memory");
   }
-  if (from.data == nullptr && from.bytes > 0) return Error(ErrorCode::invalid_argument, "the source is a null pointer");
+  if (from.data == nullptr && from.bytes > 0)
+    return Error(ErrorCode::invalid_argument, "the source is a null pointer");
   if (from.bytes > limits::kObjectPutBytes) {
-    return Error(ErrorCode::invalid_argument, format_size(from.bytes) + " is more than one S3 PUT can carry (" +
+    return Error(ErrorCode::invalid_argument, format_size(from.bytes) +
+                                                  " is more than one S3 PUT can carry (" +
                                                   format_size(limits::kObjectPutBytes) + ")");
   }
   for (const auto& [name, value] : request.user_metadata) {
@@ -47,7 +52,8 @@ Result<PutPlan> make_plan(Engine& engine, PutRequest request, Memory from, const
       return Error(ErrorCode::invalid_argument, "user metadata '" + name + "' cannot be sent in a header");
     }
   }
-  if (!is_header_value(request.content_type)) return Error(ErrorCode::invalid_argument, "the content type cannot be sent in a header");
+  if (!is_header_value(request.content_type))
+    return Error(ErrorCode::invalid_argument, "the content type cannot be sent in a header");
   PutPlan plan;
   plan.policy = options.data_path.value_or(engine.options().data_path);
   plan.checksum = options.checksum.value_or(engine.options().checksum);
@@ -66,8 +72,10 @@ HeaderList request_headers(const PutPlan& plan) {
   }
   const auto tag = [](const std::string& etag) { return etag == "*" ? etag : s3::quote_etag(etag); };
   if (!plan.request.if_match.empty()) headers.add(s3::header::kIfMatch, tag(plan.request.if_match));
-  if (!plan.request.if_none_match.empty()) headers.add(s3::header::kIfNoneMatch, tag(plan.request.if_none_match));
-  if (plan.checksum != ChecksumMode::none) headers.add(s3::header::kChecksumCrc64nvme, s3::format_crc64nvme(plan.crc));
+  if (!plan.request.if_none_match.empty())
+    headers.add(s3::header::kIfNoneMatch, tag(plan.request.if_none_match));
+  if (plan.checksum != ChecksumMode::none)
+    headers.add(s3::header::kChecksumCrc64nvme, s3::format_crc64nvme(plan.crc));
   return headers;
 }
 
@@ -82,7 +90,8 @@ TransferResult describe_result(const PutPlan& plan, const http::ResponseHead& he
   return result;
 }
 
-Task<Result<TransferResult>> put_by_http(std::shared_ptr<Engine> engine, const PutPlan* plan, detail::TransferState* state,
+Task<Result<TransferResult>> put_by_http(std::shared_ptr<Engine> engine, const PutPlan* plan,
+                                         detail::TransferState* state,
                                          std::shared_ptr<AttemptControl> control, bool fresh) {
   SLUICE_CO_TRY(auto connection, co_await engine->pool().acquire(plan->deadline, fresh));
   SLUICE_CO_TRY(auto head, make_head(*engine, "PUT", plan->target, request_headers(*plan), plan->from.bytes));
@@ -91,7 +100,8 @@ Task<Result<TransferResult>> put_by_http(std::shared_ptr<Engine> engine, const P
   Deadline reply_deadline = plan->deadline;
   std::uint64_t offset = 0;
   while (sent && offset < plan->from.bytes) {
-    const auto piece = plan->bytes().subspan(offset).first(std::min<std::uint64_t>(plan->from.bytes - offset, 4 * limits::kMiB));
+    const auto piece = plan->bytes().subspan(offset).first(
+        std::min<std::uint64_t>(plan->from.bytes - offset, 4 * limits::kMiB));
     sent = co_await connection->send_body(piece, plan->deadline);
     offset += piece.size();
     if (sent) state->set_bytes(offset);
@@ -126,23 +136,26 @@ Task<Result<TransferResult>> put_by_http(std::shared_ptr<Engine> engine, const P
   co_return result;
 }
 
-/// The server took the PUT for one with an empty body. If an empty object is all that it stored, take that away again, so that
-/// nobody finds it (protocol.md 7.10); then tell.
+/// The server took the PUT for one with an empty body. If an empty object is all that it stored, take that
+/// away again, so that nobody finds it (protocol.md 7.10); then tell.
 Task<Error> undo_ignored_put(std::shared_ptr<Engine> engine, const PutPlan* plan, std::string etag) {
   metrics::counter("sluice_client_ignored_tokens_total").add();
-  Error error = Error(ErrorCode::declined, "the server ignored the RDMA token and took the upload for an empty one")
-                    .with_outcome(Outcome::uncertain);
+  Error error =
+      Error(ErrorCode::declined, "the server ignored the RDMA token and took the upload for an empty one")
+          .with_outcome(Outcome::uncertain);
   CallOptions options;
   auto found = co_await head_object(engine, plan->request.bucket, plan->request.key, options);
   if (found && found->summary.bytes == 0 && found->summary.etag == etag && plan->from.bytes != 0) {
     auto removed = co_await delete_object(engine, plan->request.bucket, plan->request.key, options);
-    error.add_context(removed ? "the empty object was removed again" : "an empty object is left at the server");
+    error.add_context(removed ? "the empty object was removed again"
+                              : "an empty object is left at the server");
   }
   co_return error;
 }
 
 Task<Result<TransferResult>> put_by_rdma(std::shared_ptr<Engine> engine, const PutPlan* plan,
-                                         std::shared_ptr<fabric::ClientFabric> fabric, std::shared_ptr<AttemptControl> control) {
+                                         std::shared_ptr<fabric::ClientFabric> fabric,
+                                         std::shared_ptr<AttemptControl> control) {
   TokenRequest request;
   request.method = "PUT";
   request.target = plan->target;
@@ -161,11 +174,14 @@ Task<Result<TransferResult>> put_by_rdma(std::shared_ptr<Engine> engine, const P
   expected.object_bytes = plan->from.bytes;
   auto verdict = s3::classify_rdma_response(reply.head.status, reply.head.headers, expected);
   const bool delivered = verdict.verdict == s3::RdmaVerdict::delivered;
-  // A server that only reads can do no harm to the bytes, but the caller may reuse them for a secret: same fence as for a get.
-  SLUICE_CO_CHECK(co_await fence(engine, std::move(reply.token),
-                                 delivered ? fabric::RevokeReason::completed : fabric::RevokeReason::doubtful));
+  // A server that only reads can do no harm to the bytes, but the caller may reuse them for a secret: same
+  // fence as for a get.
+  SLUICE_CO_CHECK(
+      co_await fence(engine, std::move(reply.token),
+                     delivered ? fabric::RevokeReason::completed : fabric::RevokeReason::doubtful));
   if (delivered) {
-    auto rest = co_await http::ClientPool::read_text(*reply.connection, limits::kRdmaReplyBodyBytes, plan->deadline);
+    auto rest =
+        co_await http::ClientPool::read_text(*reply.connection, limits::kRdmaReplyBodyBytes, plan->deadline);
     if (!rest) co_return std::move(rest).error().with_outcome(Outcome::uncertain);
     TransferResult result = describe_result(*plan, reply.head);
     result.data_path = DataPath::rdma;
@@ -183,17 +199,22 @@ Task<Result<TransferResult>> put_by_rdma(std::shared_ptr<Engine> engine, const P
     case s3::RdmaVerdict::declined_no_body:
     case s3::RdmaVerdict::declined_with_body:
       metrics::counter("sluice_client_declined_total").add();
-      co_return Error(ErrorCode::declined, "RDMA was declined: " + (verdict.why.empty() ? std::string("the server gave no reason") : verdict.why))
+      co_return Error(ErrorCode::declined,
+                      "RDMA was declined: " +
+                          (verdict.why.empty() ? std::string("the server gave no reason") : verdict.why))
           .with_outcome(Outcome::refused);
     default:
-      co_return Error(ErrorCode::protocol_error, "the RDMA reply cannot be believed: " + verdict.why).with_outcome(Outcome::uncertain);
+      co_return Error(ErrorCode::protocol_error, "the RDMA reply cannot be believed: " + verdict.why)
+          .with_outcome(Outcome::uncertain);
   }
 }
 
-Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const PutPlan* plan, detail::TransferState* state,
+Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const PutPlan* plan,
+                                          detail::TransferState* state,
                                           std::shared_ptr<AttemptControl> control) {
-  SLUICE_CO_TRY(DataPathChoice choice, co_await choose_data_path(engine, plan->from.bytes == 0 ? DataPathPolicy::off : plan->policy,
-                                                                 plan->from.bytes, plan->deadline));
+  SLUICE_CO_TRY(DataPathChoice choice,
+                co_await choose_data_path(engine, plan->from.bytes == 0 ? DataPathPolicy::off : plan->policy,
+                                          plan->from.bytes, plan->deadline));
   bool fresh = false;
   for (int attempt = 1;; ++attempt) {
     const bool rdma = choice.fabric != nullptr;
@@ -231,14 +252,16 @@ Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const 
     const Deadline pause = backoff(attempt, error.retry_after());
     if (pause >= plan->deadline) co_return result;
     co_await control->pause(pause);
-    if (control->cancelled()) co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
+    if (control->cancelled())
+      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
   }
 }
 
 }  // namespace
 
-Task<Result<TransferResult>> put_object(std::shared_ptr<Engine> engine, PutRequest request, Memory from, TransferOptions options,
-                                        std::shared_ptr<detail::TransferState> state, std::shared_ptr<AttemptControl> control) {
+Task<Result<TransferResult>> put_object(std::shared_ptr<Engine> engine, PutRequest request, Memory from,
+                                        TransferOptions options, std::shared_ptr<detail::TransferState> state,
+                                        std::shared_ptr<AttemptControl> control) {
   const std::string context = describe("put", request.bucket, request.key);
   auto plan = make_plan(*engine, std::move(request), from, options);
   if (!plan) {

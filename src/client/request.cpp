@@ -14,8 +14,8 @@
 
 namespace sluice::client {
 
-Result<http::RequestHead> make_head(const Engine& engine, std::string method, std::string target, HeaderList headers,
-                                    std::optional<std::uint64_t> content_length) {
+Result<http::RequestHead> make_head(const Engine& engine, std::string method, std::string target,
+                                    HeaderList headers, std::optional<std::uint64_t> content_length) {
   const auto& options = engine.options();
   headers.set(s3::header::kHost, engine.url().host_header());
   headers.set(s3::header::kUserAgent, "sluice/" SLUICE_VERSION_STRING);
@@ -27,7 +27,8 @@ Result<http::RequestHead> make_head(const Engine& engine, std::string method, st
     credentials.session_token = options.credentials.session_token;
     s3::SigningScope scope;
     scope.region = options.region;
-    SLUICE_CHECK(s3::sign_request(method, target, headers, credentials, scope, WallClock::now(), s3::kUnsignedPayload));
+    SLUICE_CHECK(s3::sign_request(method, target, headers, credentials, scope, WallClock::now(),
+                                  s3::kUnsignedPayload));
   }
   http::RequestHead head;
   head.method = std::move(method);
@@ -36,7 +37,8 @@ Result<http::RequestHead> make_head(const Engine& engine, std::string method, st
   return head;
 }
 
-Task<Error> read_error(http::Connection* connection, http::ResponseHead head, std::string context, Deadline deadline) {
+Task<Error> read_error(http::Connection* connection, http::ResponseHead head, std::string context,
+                       Deadline deadline) {
   std::string body;
   std::array<std::byte, 4096> piece;
   while (body.size() < limits::kErrorBodyBytes) {
@@ -50,11 +52,12 @@ Task<Error> read_error(http::Connection* connection, http::ResponseHead head, st
 
 namespace {
 
-Task<Result<SmallReply>> exchange_once(std::shared_ptr<Engine> engine, SmallRequest request, std::size_t body_limit,
-                                       Deadline deadline, bool fresh) {
+Task<Result<SmallReply>> exchange_once(std::shared_ptr<Engine> engine, SmallRequest request,
+                                       std::size_t body_limit, Deadline deadline, bool fresh) {
   SLUICE_CO_TRY(auto connection, co_await engine->pool().acquire(deadline, fresh));
-  std::string target =
-      request.raw_target.empty() ? s3::make_target(request.bucket, request.key, request.query) : request.raw_target;
+  std::string target = request.raw_target.empty()
+                           ? s3::make_target(request.bucket, request.key, request.query)
+                           : request.raw_target;
   const bool has_body = request.method == "PUT" || request.method == "POST";
   std::optional<std::uint64_t> length;
   if (has_body) length = request.body.size();
@@ -86,14 +89,16 @@ Task<Result<SmallReply>> exchange_once(std::shared_ptr<Engine> engine, SmallRequ
 
 }  // namespace
 
-Task<Result<SmallReply>> exchange(std::shared_ptr<Engine> engine, SmallRequest request, std::size_t body_limit, Deadline deadline) {
+Task<Result<SmallReply>> exchange(std::shared_ptr<Engine> engine, SmallRequest request,
+                                  std::size_t body_limit, Deadline deadline) {
   bool fresh = false;
   for (int attempt = 1;; ++attempt) {
     auto reply = co_await exchange_once(engine, request, body_limit, deadline, fresh);
     if (reply) co_return reply;
     Error& error = reply.error();
     error.add_context(request.context);
-    if (attempt >= engine->options().attempts || !may_retry(error) || engine->closing().cancelled()) co_return reply;
+    if (attempt >= engine->options().attempts || !may_retry(error) || engine->closing().cancelled())
+      co_return reply;
     // A kept-alive connection may have been closed under us: the next attempt does not trust another one.
     fresh = error.code() == ErrorCode::peer_gone;
     const Deadline pause = backoff(attempt, error.retry_after());

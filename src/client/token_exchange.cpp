@@ -13,7 +13,9 @@ namespace sluice::client {
 Task<Result<void>> fence(std::shared_ptr<Engine> engine, fabric::Token token, fabric::RevokeReason reason) {
   if (engine->options().fence == FencePolicy::always) reason = fabric::RevokeReason::doubtful;
   OneShot<fabric::FenceOutcome> done(engine->executor());
-  std::function<void(fabric::FenceOutcome)> callback = [done](fabric::FenceOutcome outcome) mutable { done.set(outcome); };
+  std::function<void(fabric::FenceOutcome)> callback = [done](fabric::FenceOutcome outcome) mutable {
+    done.set(outcome);
+  };
   const Deadline deadline = Deadline::after(limits::kFenceTimeout);
   std::move(token).revoke(reason, deadline, std::move(callback));
   // The fabric answers by its own deadline; the margin only keeps a bug there from hanging the caller.
@@ -22,7 +24,8 @@ Task<Result<void>> fence(std::shared_ptr<Engine> engine, fabric::Token token, fa
   if (outcome && *outcome == fabric::FenceOutcome::fenced) co_return Result<void>{};
   metrics::counter("sluice_client_fence_failures_total").add();
   co_return Error(ErrorCode::fence_failed,
-                  "RDMA into the window could not be ended: the memory is quarantined and must not be used or freed until "
+                  "RDMA into the window could not be ended: the memory is quarantined and must not be used "
+                  "or freed until "
                   "the process ends")
       .with_outcome(Outcome::uncertain);
 }
@@ -51,14 +54,16 @@ Task<Result<TokenReply>> exchange_with_token(std::shared_ptr<Engine> engine, Tok
   SLUICE_CO_TRY(auto connection, co_await engine->pool().acquire(request.deadline));
   if (control->cancelled()) co_return cancelled_error(Outcome::refused);
 
-  const auto direction = request.operation == s3::RdmaOperation::get ? fabric::Direction::get : fabric::Direction::put;
+  const auto direction =
+      request.operation == s3::RdmaOperation::get ? fabric::Direction::get : fabric::Direction::put;
   SLUICE_CO_TRY(auto region, fabric::Region::make(request.memory));
   SLUICE_CO_TRY(auto window, fabric::Window::make(region, 0, request.memory.bytes, direction));
   fabric::MintOptions mint;
   mint.local_address = connection->addresses().local;
   auto minted = request.fabric->mint(window, mint);
   if (!minted) {
-    co_return Error(ErrorCode::declined, request.fabric->identity().name + " cannot offer a window: " + minted.error().describe())
+    co_return Error(ErrorCode::declined,
+                    request.fabric->identity().name + " cannot offer a window: " + minted.error().describe())
         .with_outcome(Outcome::refused);
   }
   fabric::Token token = std::move(*minted);

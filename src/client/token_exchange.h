@@ -19,7 +19,7 @@ struct TokenRequest {
   HeaderList headers;  ///< without the token
   s3::RdmaOperation operation = s3::RdmaOperation::get;
   std::shared_ptr<fabric::ClientFabric> fabric;
-  Memory memory;       ///< exactly the window
+  Memory memory;  ///< exactly the window
   Deadline deadline = Deadline::never();
 };
 
@@ -30,10 +30,11 @@ struct TokenReply {
   http::ResponseHead head;
 };
 
-/// Sends a request with a fresh token and waits for the reply head, at most until the server's lease and drain are over.
+/// Sends a request with a fresh token and waits for the reply head, at most until the server's lease and
+/// drain are over.
 ///
-/// After an error the window has been fenced already and belongs to the caller, unless the code is `fence_failed`. Errors before
-/// anything was sent are `refused`; a fabric that cannot mint is `declined`.
+/// After an error the window has been fenced already and belongs to the caller, unless the code is
+/// `fence_failed`. Errors before anything was sent are `refused`; a fabric that cannot mint is `declined`.
 Task<Result<TokenReply>> exchange_with_token(std::shared_ptr<Engine> engine, TokenRequest request,
                                              std::shared_ptr<AttemptControl> control);
 

@@ -51,13 +51,16 @@ void TransferState::on_complete(std::function<void(const Result<TransferResult>&
 
 namespace {
 Error empty_handle() {
-  return Error(ErrorCode::invalid_argument, "this Transfer handle is empty: it was not made by Client::get or Client::put");
+  return Error(ErrorCode::invalid_argument,
+               "this Transfer handle is empty: it was not made by Client::get or Client::put");
 }
 }  // namespace
 
 Transfer::Transfer(std::shared_ptr<detail::TransferState> state) : state_(std::move(state)) {}
 
-bool Transfer::done() const { return state_ == nullptr || state_->done(); }
+bool Transfer::done() const {
+  return state_ == nullptr || state_->done();
+}
 
 Result<TransferResult> Transfer::wait() const {
   if (state_ == nullptr) return empty_handle();
@@ -81,6 +84,8 @@ void Transfer::on_complete(std::function<void(const Result<TransferResult>&)> ca
   state_->on_complete(std::move(callback));
 }
 
-std::uint64_t Transfer::bytes_so_far() const { return state_ == nullptr ? 0 : state_->bytes(); }
+std::uint64_t Transfer::bytes_so_far() const {
+  return state_ == nullptr ? 0 : state_->bytes();
+}
 
 }  // namespace sluice
