@@ -62,6 +62,11 @@ class CheckIncludesTest(unittest.TestCase):
     def test_the_command_line_uses_the_public_client(self):
         self.flags("src/cli/cp.cpp", '#include "http/client.h"\n', 1, "cli must not include http")
 
+    def test_the_command_line_may_put_a_gateway_together(self):
+        files = {"src/fabric/registry.h": "", "src/cli/serve.cpp": '#include "fabric/registry.h"\n'}
+        self.assertEqual(check({**GOOD, **files}), (0, []))
+        self.flags("src/cli/x.cpp", '#include "fabric/fabric.h"\n', 1, "cli must not include fabric")
+
     def test_beast_stays_in_http_sources(self):
         self.flags("src/http/body.h", "#include <boost/beast/core.hpp>\n", 1, "Beast stays in src/http/*.cpp")
         self.flags("src/gateway/put.cpp", "#include <boost/beast/core.hpp>\n", 1, "Beast stays in src/http/*.cpp")
