@@ -102,7 +102,11 @@ Secret named_secret(std::string_view text) {
     const std::string_view quote = text.substr(at, quote_at(text.substr(at)));
     at += quote.size();
     const std::size_t length = value_length(text.substr(at), quote);
-    const bool keeps_some = name == "credential" && length > 2 * kKeptOfCredential;
+    const bool keeps_some =
+        name == "credential" && length > 2 * kKeptOfCredential &&
+        std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at),
+                    text.begin() + static_cast<std::ptrdiff_t>(at + kKeptOfCredential),
+                    [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
     return {at, length, keeps_some ? kKeptOfCredential : 0};
   }
   for (const std::string_view scheme : kSchemes) {
