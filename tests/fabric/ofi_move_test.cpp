@@ -1,5 +1,5 @@
 // Bytes through libfabric, in both directions, at the sizes and places where arithmetic breaks.
-#include "ofi_pair.h"
+#include "fabric/ofi_pair.h"
 
 namespace sluice::test {
 namespace {

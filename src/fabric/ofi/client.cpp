@@ -126,7 +126,7 @@ Result<void> OfiClient::register_window(Grant& grant, ClientProgress& progress) 
   ClientLane& lane = *grant.lane;
   if (!lane.domain) {
     SLUICE_TRY(Info info, query(traits_, Side::client, lane.address));
-    SLUICE_TRY(lane.domain, Domain::open(std::move(info), kQueueEntries));
+    SLUICE_TRY(lane.domain, Domain::open(traits_, std::move(info), kQueueEntries));
   }
   if (!lane.endpoint.is_open()) {
     SLUICE_TRY(lane.endpoint, Endpoint::open(*lane.domain));
@@ -207,7 +207,9 @@ void OfiClient::finish_locked(Grant& grant, bool close_lane) {
     if (auto progress = ClientProgress::instance()) (*progress)->unwatch(lane);
   }
   grant.registration.reset();
-  if (close_lane) lane.endpoint.close();
+  if (!close_lane) return;
+  lane.endpoint.close();
+  if (!traits_.cheap_lane) lane.domain.reset();
 }
 
 void OfiClient::settle(FenceJob& job) {

@@ -118,7 +118,7 @@ class OfiClient final : public ClientFabric, public std::enable_shared_from_this
   Result<void> register_window(Grant& grant, ClientProgress& progress);
   void put_back(const std::shared_ptr<ClientLane>& lane);
   /// With the lane's mutex held by the caller.
-  static void finish_locked(Grant& grant, bool close_lane);
+  void finish_locked(Grant& grant, bool close_lane);
   void settle(FenceJob& job);
   void start_keeper_locked();
   void keep();

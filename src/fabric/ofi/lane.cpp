@@ -1,19 +1,25 @@
 #include "fabric/ofi/lane.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <rdma/fi_cm.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "base/limits.h"
 #include "base/try.h"
 
 namespace sluice::fabric::ofi {
+namespace {
 
-Result<std::unique_ptr<Domain>> Domain::open(Info info, std::size_t queue_entries) {
+// Other threads open descriptors at the same time; the listening socket is a few above the first free one.
+constexpr int kDescriptorsToTry = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Domain>> Domain::open(const Traits& traits, Info info, std::size_t queue_entries) {
   std::unique_ptr<Domain> domain(new Domain(std::move(info)));
   // libfabric takes the description by pointer to non-const and only reads it.
   auto* const description =
@@ -22,6 +28,15 @@ Result<std::unique_ptr<Domain>> Domain::open(Info info, std::size_t queue_entrie
   if (const int status = fi_fabric(description->fabric_attr, &fabric, nullptr); status != 0)
     return library_error(ErrorCode::io_error, "opening a libfabric fabric", status);
   domain->fabric_.reset(fabric);
+
+  if (traits.waits_on_events) {
+    fi_eq_attr attributes{};
+    attributes.wait_obj = FI_WAIT_FD;
+    fid_eq* events = nullptr;
+    if (const int status = fi_eq_open(fabric, &attributes, &events, nullptr); status != 0)
+      return library_error(ErrorCode::io_error, "opening a libfabric event queue", status);
+    domain->events_.reset(events);
+  }
 
   fid_domain* opened = nullptr;
   if (const int status = fi_domain(fabric, description, &opened, nullptr); status != 0)
@@ -35,27 +50,32 @@ Result<std::unique_ptr<Domain>> Domain::open(Info info, std::size_t queue_entrie
     return library_error(ErrorCode::io_error, "opening a libfabric address table", status);
   domain->addresses_.reset(addresses);
 
-  fi_cq_attr queue_attributes{};
-  queue_attributes.size = queue_entries;
-  queue_attributes.format = FI_CQ_FORMAT_CONTEXT;
-  queue_attributes.wait_obj = FI_WAIT_FD;
-  fid_cq* queue = nullptr;
-  int status = fi_cq_open(opened, &queue_attributes, &queue, nullptr);
-  if (status == 0) {
-    domain->queue_.reset(queue);
-    if (fi_control(&queue->fid, FI_GETWAIT, &domain->descriptor_) != 0) domain->descriptor_ = -1;
-  } else {
-    queue_attributes.wait_obj = FI_WAIT_NONE;
-    status = fi_cq_open(opened, &queue_attributes, &queue, nullptr);
-    if (status != 0)
-      return library_error(ErrorCode::io_error, "opening a libfabric completion queue", status);
-    domain->queue_.reset(queue);
-  }
+  SLUICE_CHECK(domain->open_queue(traits, queue_entries));
   return domain;
 }
 
+Result<void> Domain::open_queue(const Traits& traits, std::size_t entries) {
+  fi_cq_attr attributes{};
+  attributes.size = entries;
+  attributes.format = FI_CQ_FORMAT_CONTEXT;
+  attributes.wait_obj = traits.waits_on_events ? FI_WAIT_NONE : FI_WAIT_FD;
+  fid_cq* queue = nullptr;
+  int status = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+  if (status != 0 && attributes.wait_obj == FI_WAIT_FD) {
+    attributes.wait_obj = FI_WAIT_NONE;
+    status = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+  }
+  if (status != 0) return library_error(ErrorCode::io_error, "opening a libfabric completion queue", status);
+  queue_.reset(queue);
+  fid* waited = nullptr;
+  if (attributes.wait_obj == FI_WAIT_FD) waited = &queue->fid;
+  if (traits.waits_on_events) waited = &events_->fid;
+  if (waited != nullptr && fi_control(waited, FI_GETWAIT, &descriptor_) != 0) descriptor_ = -1;
+  return {};
+}
+
 bool Domain::may_wait() const {
-  if (descriptor_ < 0) return true;
+  if (descriptor_ < 0 || events_) return true;
   fid* waited = &queue_->fid;
   return fi_trywait(fabric_.get(), &waited, 1) == 0;
 }
@@ -82,12 +102,15 @@ Result<Endpoint> Endpoint::open(Domain& domain) {
   return endpoint;
 }
 
-bool refuse_callers(const Endpoint& endpoint) {
+int free_descriptor() {
+  const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (descriptor >= 0) ::close(descriptor);
+  return descriptor;
+}
+
+bool refuse_callers(const Endpoint& endpoint, int hint) {
   const auto& name = endpoint.name();
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), &::closedir);
-  if (!directory) return false;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const int descriptor = std::atoi(entry->d_name);
+  for (int descriptor = hint; descriptor >= 0 && descriptor < hint + kDescriptorsToTry; ++descriptor) {
     int listening = 0;
     socklen_t length = sizeof listening;
     if (::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0 || listening == 0)
@@ -96,7 +119,7 @@ bool refuse_callers(const Endpoint& endpoint) {
     length = sizeof address;
     if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) continue;
     if (length != name.size() || std::memcmp(&address, name.data(), length) != 0) continue;
-    sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);  // accept 0 bytes of every packet: drop it
+    sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);  // keep 0 bytes of every packet: drop it
     const sock_fprog program{1, &drop};
     return ::setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
   }

@@ -30,7 +30,7 @@ using Fid = std::unique_ptr<T, FidCloser>;
 class Domain {
  public:
   /// Errors: io_error.
-  static Result<std::unique_ptr<Domain>> open(Info info, std::size_t queue_entries);
+  static Result<std::unique_ptr<Domain>> open(const Traits& traits, Info info, std::size_t queue_entries);
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
   ~Domain() = default;
@@ -47,11 +47,13 @@ class Domain {
 
  private:
   explicit Domain(Info info) : info_(std::move(info)) {}
+  Result<void> open_queue(const Traits& traits, std::size_t entries);
   Info info_;
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> addresses_;
   Fid<fid_cq> queue_;
+  Fid<fid_eq> events_;  ///< only for its descriptor
   int descriptor_ = -1;
 };
 
@@ -75,8 +77,10 @@ class Endpoint {
 };
 
 /// Makes a server's endpoint deaf: a socket provider listens on every endpoint, and the server's need no
-/// callers. Drops what arrives at the listening socket of that name. Best effort; returns whether it was
-/// found.
-bool refuse_callers(const Endpoint& endpoint);
+/// callers. Drops what arrives at the listening socket of that name. `hint` is a descriptor that was free
+/// before the endpoint was opened: the socket is not far from it. Best effort; returns whether it was found.
+bool refuse_callers(const Endpoint& endpoint, int hint);
+/// The lowest free descriptor, for `refuse_callers`; negative when there is none.
+int free_descriptor();
 
 }  // namespace sluice::fabric::ofi

@@ -1,5 +1,6 @@
 #include "fabric/ofi/provider.h"
 
+#include <dlfcn.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -22,11 +23,12 @@ constexpr std::uint32_t kApiVersion = FI_VERSION(1, 17);
 constexpr std::size_t kKeptAnswers = 256;
 
 constexpr std::array kTraits = {
-    Traits{"net", "xnet", FenceKind::close_lane, AddressKind::socket, 1, true, false},
-    Traits{"tcp", "xnet", FenceKind::close_lane, AddressKind::socket, 1, true, false},
-    Traits{"tcp;ofi_rxm", "rxm-tcp", FenceKind::close_lane, AddressKind::socket, 1, false, true},
-    Traits{"verbs;ofi_rxm", "rxm-verbs", FenceKind::close_region, AddressKind::socket, 1024, false, true},
-    Traits{"efa", "efa", FenceKind::close_lane, AddressKind::other, 1, false, true},
+    Traits{"net", "xnet", FenceKind::close_lane, AddressKind::socket, 1, true, true, false},
+    Traits{"tcp", "xnet", FenceKind::close_lane, AddressKind::socket, 1, true, false, false},
+    Traits{"tcp;ofi_rxm", "rxm-tcp", FenceKind::close_lane, AddressKind::socket, 1, false, false, true},
+    Traits{"verbs;ofi_rxm", "rxm-verbs", FenceKind::close_region, AddressKind::socket, 1024, false, false,
+           true},
+    Traits{"efa", "efa", FenceKind::close_lane, AddressKind::other, 1, false, false, true},
 };
 
 struct Refusal {
@@ -41,7 +43,7 @@ constexpr std::array kRefusals = {
     Refusal{"verbs", "it has no reliable datagram endpoints by itself; use ofi:verbs;ofi_rxm"},
 };
 
-// Signals whose handlers the PSM libraries, which libfabric loads, replace by their own.
+// Signals that the PSM libraries handle by printing a backtrace.
 constexpr std::array kHandledSignals = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGFPE, SIGINT, SIGTERM};
 
 void set_default(const char* name, const char* value) {
@@ -58,22 +60,22 @@ void prepare_environment() {
   set_default("FI_OFI_RXM_MSG_TX_SIZE", "64");
 }
 
-class SavedSignalHandlers {
- public:
-  SavedSignalHandlers() {
-    for (std::size_t i = 0; i < kHandledSignals.size(); ++i)
-      ::sigaction(kHandledSignals[i], nullptr, &saved_[i]);
+/// Takes away the signal handlers of libpsm, which libfabric links: they are installed when it is loaded,
+/// before main, print a backtrace and write a file into the working directory. Everybody else's stay.
+void remove_psm_handlers() {
+  for (const int number : kHandledSignals) {
+    struct sigaction action {};
+    if (::sigaction(number, nullptr, &action) != 0) continue;
+    // Both members are one union on Linux: the handler's address, whatever its signature.
+    auto* const handler = reinterpret_cast<void*>(action.sa_handler);
+    Dl_info library{};
+    if (handler == reinterpret_cast<void*>(SIG_DFL) || ::dladdr(handler, &library) == 0) continue;
+    if (std::string_view(library.dli_fname).find("libpsm") == std::string_view::npos) continue;
+    action.sa_handler = SIG_DFL;
+    action.sa_flags = 0;
+    ::sigaction(number, &action, nullptr);
   }
-  SavedSignalHandlers(const SavedSignalHandlers&) = delete;
-  SavedSignalHandlers& operator=(const SavedSignalHandlers&) = delete;
-  ~SavedSignalHandlers() {
-    for (std::size_t i = 0; i < kHandledSignals.size(); ++i)
-      ::sigaction(kHandledSignals[i], &saved_[i], nullptr);
-  }
-
- private:
-  std::array<struct sigaction, kHandledSignals.size()> saved_{};
-};
+}
 
 struct InfoDeleter {
   void operator()(fi_info* info) const { fi_freeinfo(info); }
@@ -98,11 +100,11 @@ Result<Info> ask(const Traits& traits, Side side, const std::string& address) {
   const OwnedInfo hints = make_hints(traits, side);
   if (!hints) return Error(ErrorCode::out_of_memory, "no memory for libfabric's hints");
   const bool socket = traits.address == AddressKind::socket;
-  const SavedSignalHandlers handlers;
   fi_info* found = nullptr;
   const int status = fi_getinfo(kApiVersion, socket ? address.c_str() : nullptr, nullptr,
                                 socket ? FI_SOURCE : 0, hints.get(), &found);
   const OwnedInfo answers(found);
+  remove_psm_handlers();
   if (status != 0) {
     std::string what = "libfabric provider " + std::string(traits.name);
     if (socket) what += " on " + address;

@@ -33,9 +33,12 @@ struct Traits {
   FenceKind fence;
   AddressKind address;
   std::size_t windows_per_lane;  ///< 1 where the lane is the fence
-  /// Whether closing and opening a lane takes well under a millisecond, so that it can be done on a request's
-  /// path.
+  /// Whether closing and opening an endpoint takes well under a millisecond, so that it can be done on a
+  /// request's path, and leaves the rest of its domain sound (ofi_rxm 1.17 crashes in the queue after it).
   bool cheap_lane;
+  /// Whether to wait on an event queue's descriptor instead of the completion queue's: in libfabric 1.17 the
+  /// latter stays readable for ever after net's first completion.
+  bool waits_on_events;
   /// libfabric needs to be called now and then, not only when its descriptor is readable.
   bool needs_tick;
 };
@@ -58,7 +61,7 @@ using Info = std::shared_ptr<const fi_info>;
 /// Asks libfabric; answers are kept for the life of the process, because the first question takes 100 ms.
 /// Initialises libfabric on first use: sets FI_MR_CACHE_MAX_COUNT=0 (else closing a registration revokes
 /// nothing), RDMAV_FORK_SAFE=1, FI_EFA_FORK_SAFE=1 and small queues for ofi_rxm where the environment does
-/// not say otherwise, and puts back the signal handlers that its PSM libraries replace. `address` is a
+/// not say otherwise, and removes the signal handlers of its PSM libraries. `address` is a
 /// textual IP address, ignored where names are not sockets'. Safe from any thread. Errors: unsupported (the
 /// provider is not here), invalid_argument (the address is not one of this machine).
 Result<Info> query(const Traits& traits, Side side, const std::string& address);

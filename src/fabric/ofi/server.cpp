@@ -19,12 +19,13 @@
 namespace sluice::fabric::ofi {
 namespace {
 
-constexpr std::size_t kQueueEntries = 4096;
+constexpr std::size_t kSharedQueue = 4096;
+constexpr std::size_t kLaneQueue = 256;
 // Completions taken per turn, so that callbacks and deadlines get theirs.
 constexpr std::size_t kReadsPerTurn = 64;
 // Local addresses that clients may come in through. More than this machine has means that somebody makes them
 // up.
-constexpr std::size_t kPorts = 64;
+constexpr std::size_t kSharedPorts = 64;
 // Posting to a peer that is not connected is tried again when something happened, and at these distances.
 constexpr std::chrono::microseconds kFirstRetry{50};
 constexpr std::chrono::microseconds kLastRetry{5000};
@@ -57,7 +58,7 @@ OfiServer::~OfiServer() {
   if (forked_after_open()) {
     // The parent's objects. Leak them.
     for (auto& [key, lane] : lanes_) static_cast<void>(lane.release());
-    for (auto& [address, port] : ports_) static_cast<void>(port.release());
+    for (auto& [address, port] : shared_ports_) static_cast<void>(port.release());
   }
   lanes_.clear();
   retired_.clear();
@@ -94,31 +95,39 @@ Result<std::unique_ptr<Target>> OfiServer::open(const ParsedToken& token, const 
   if (socket)
     SLUICE_CHECK(check_socket_endpoint(token.endpoint_name, policy.peer_address, policy.allowed_peers));
   retire_broken();  // so that a client whose lane just broke gets a new one
-  SLUICE_TRY(Port * port, port_for(socket ? plain_address(policy.local_address) : std::string()));
-  SLUICE_TRY(ServerLane * lane, lane_for(*port, token.endpoint_name));
+  SLUICE_TRY(ServerLane * lane,
+             lane_for(socket ? plain_address(policy.local_address) : std::string(), token.endpoint_name));
   return std::unique_ptr<Target>(std::make_unique<OfiTarget>(*this, *lane, token, policy));
 }
 
-Result<Port*> OfiServer::port_for(const std::string& address) {
-  if (const auto known = ports_.find(address); known != ports_.end()) return known->second.get();
-  if (ports_.size() >= kPorts)
-    return Error(ErrorCode::overloaded,
-                 "clients come in through more than " + std::to_string(kPorts) + " addresses");
+Result<std::unique_ptr<Port>> OfiServer::open_port(const std::string& address) {
   auto port = std::make_unique<Port>();
   port->address = address;
   SLUICE_TRY(Info info, query(traits_, Side::server, address));
-  SLUICE_TRY(port->domain, Domain::open(std::move(info), kQueueEntries));
+  SLUICE_TRY(port->domain,
+             Domain::open(traits_, std::move(info), traits_.cheap_lane ? kSharedQueue : kLaneQueue));
   if (const int descriptor = port->domain->wait_descriptor(); descriptor >= 0) {
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
       return errno_error(errno, "waiting for a completion queue");
   }
-  return ports_.emplace(address, std::move(port)).first->second.get();
+  ports_.push_back(port.get());
+  return port;
 }
 
-Result<ServerLane*> OfiServer::lane_for(Port& port, const std::vector<std::byte>& name) {
-  std::string key = port.address;
+Result<Port*> OfiServer::port_for(const std::string& address) {
+  if (const auto known = shared_ports_.find(address); known != shared_ports_.end())
+    return known->second.get();
+  if (shared_ports_.size() >= kSharedPorts)
+    return Error(ErrorCode::overloaded,
+                 "clients come in through more than " + std::to_string(kSharedPorts) + " addresses");
+  SLUICE_TRY(auto port, open_port(address));
+  return shared_ports_.emplace(address, std::move(port)).first->second.get();
+}
+
+Result<ServerLane*> OfiServer::lane_for(const std::string& address, const std::vector<std::byte>& name) {
+  std::string key = address;
   key.push_back('\0');
   key.append(reinterpret_cast<const char*>(name.data()), name.size());
   if (const auto known = lanes_.find(key); known != lanes_.end()) {
@@ -133,26 +142,49 @@ Result<ServerLane*> OfiServer::lane_for(Port& port, const std::vector<std::byte>
           .with_retry(Retry::later, limits::kBackoffBase);
     close_idle_lane(*idle_.front());
   }
-  auto lane = std::make_unique<ServerLane>();
-  lane->port = &port;
+  SLUICE_TRY(auto lane, open_lane(address, name));
   lane->key = key;
-  const int inserted = fi_av_insert(port.domain->addresses(), name.data(), 1, &lane->address, 0, nullptr);
-  if (inserted != 1 || lane->address == FI_ADDR_NOTAVAIL)
+  return lanes_.emplace(std::move(key), std::move(lane)).first->second.get();
+}
+
+Result<std::unique_ptr<ServerLane>> OfiServer::open_lane(const std::string& address,
+                                                         const std::vector<std::byte>& name) {
+  auto lane = std::make_unique<ServerLane>();
+  if (traits_.cheap_lane) {
+    SLUICE_TRY(lane->port, port_for(address));
+  } else {
+    SLUICE_TRY(lane->own_port, open_port(address));
+    lane->port = lane->own_port.get();
+  }
+  Domain& domain = *lane->port->domain;
+  const int hint = free_descriptor();
+  const int inserted = fi_av_insert(domain.addresses(), name.data(), 1, &lane->address, 0, nullptr);
+  if (inserted != 1 || lane->address == FI_ADDR_NOTAVAIL) {
+    lane->address = FI_ADDR_UNSPEC;
+    close_endpoint(*lane);
     return Error(ErrorCode::token_refused, "libfabric does not take the token's endpoint name");
-  Result<Endpoint> endpoint = Endpoint::open(*port.domain);
+  }
+  Result<Endpoint> endpoint = Endpoint::open(domain);
   if (!endpoint) {
-    fi_av_remove(port.domain->addresses(), &lane->address, 1, 0);
+    close_endpoint(*lane);
     return std::move(endpoint).error();
   }
   lane->endpoint = std::move(*endpoint);
-  if (traits_.address == AddressKind::socket) refuse_callers(lane->endpoint);
-  return lanes_.emplace(std::move(key), std::move(lane)).first->second.get();
+  if (traits_.address == AddressKind::socket) refuse_callers(lane->endpoint, hint);
+  return lane;
+}
+
+void OfiServer::close_endpoint(ServerLane& lane) {
+  lane.endpoint.close();
+  if (lane.address != FI_ADDR_UNSPEC) fi_av_remove(lane.port->domain->addresses(), &lane.address, 1, 0);
+  if (lane.own_port) std::erase(ports_, lane.own_port.get());
+  lane.own_port.reset();
+  lane.port = nullptr;
 }
 
 void OfiServer::close_idle_lane(ServerLane& lane) {
   idle_.erase(lane.idle_position);
-  lane.endpoint.close();
-  fi_av_remove(lane.port->domain->addresses(), &lane.address, 1, 0);
+  close_endpoint(lane);
   lanes_.erase(lanes_.find(lane.key));
 }
 
@@ -327,7 +359,7 @@ void OfiServer::retire(ServerLane& lane) {
     --report.target->posted_;
     finish(report, Error(*lane.cause).with_outcome(Outcome::uncertain));
   }
-  fi_av_remove(lane.port->domain->addresses(), &lane.address, 1, 0);
+  close_endpoint(lane);
   auto node = lanes_.extract(lane.key);
   if (lane.targets != 0) {
     retired_.push_back(std::move(node.mapped()));
@@ -458,18 +490,18 @@ ServerFabric::Progress OfiServer::progress() {
   in_progress_ = true;
   const auto now = Clock::now();
   if (now >= timer_armed_) {
-    std::uint64_t ignored = 0;
-    static_cast<void>(::read(timer_.get(), &ignored, sizeof ignored));
-    timer_armed_ = Clock::time_point::max();
+    // Set to a time that just passed it may not have fired yet; then it is read next time.
+    std::uint64_t expirations = 0;
+    if (::read(timer_.get(), &expirations, sizeof expirations) > 0) timer_armed_ = Clock::time_point::max();
   }
   bool more = false;
-  for (const auto& [address, port] : ports_) more |= read_queue(*port);
+  for (std::size_t i = 0; i < ports_.size(); ++i) more |= read_queue(*ports_[i]);
   if (!waiting_.empty()) post_waiting(now);
   if (now >= next_check_) check_deadlines(now);
   retire_broken();
   run_callbacks();
   more |= !broken_.empty() || !finished_.empty() || something_closed_;
-  for (const auto& [address, port] : ports_) {
+  for (Port* port : ports_) {
     if (more) break;
     more = !port->domain->may_wait();
     if (port->domain->wait_descriptor() < 0 && (outstanding_ != 0 || !waiting_.empty()))

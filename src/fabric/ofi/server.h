@@ -22,9 +22,10 @@ namespace sluice::fabric::ofi {
 
 using Clock = std::chrono::steady_clock;
 
-/// One local address of the server. The lanes of all clients that came in through it share its domain and
-/// queue, so that there is one descriptor to wait on however many clients there are. Nothing of the server's
-/// memory can be reached through it, so sharing costs no isolation.
+/// A domain and its queue, bound to one local address of the server. Where the provider bears it
+/// (Traits::cheap_lane), the lanes of all clients that came in through that address share one, so that there
+/// is one descriptor to wait on; else every lane has its own. Nothing of the server's memory can be reached
+/// through it, so sharing costs no isolation.
 struct Port {
   std::string address;
   std::unique_ptr<Domain> domain;
@@ -40,6 +41,7 @@ struct ServerLane {
     retired,  ///< the endpoint is closed; exists until its targets are closed
   };
   Port* port = nullptr;
+  std::unique_ptr<Port> own_port;  ///< before the endpoint: closed after it
   std::string key;
   Endpoint endpoint;
   fi_addr_t address = FI_ADDR_UNSPEC;
@@ -117,8 +119,13 @@ class OfiServer final : public ServerFabric {
   OfiServer(const Traits& traits, const std::string& name);
 
   Result<void> start();
+  Result<std::unique_ptr<Port>> open_port(const std::string& address);
+  /// The shared one.
   Result<Port*> port_for(const std::string& address);
-  Result<ServerLane*> lane_for(Port& port, const std::vector<std::byte>& name);
+  Result<ServerLane*> lane_for(const std::string& address, const std::vector<std::byte>& name);
+  Result<std::unique_ptr<ServerLane>> open_lane(const std::string& address,
+                                                const std::vector<std::byte>& name);
+  void close_endpoint(ServerLane& lane);
   void close_idle_lane(ServerLane& lane);
   /// A target is closed: its lane becomes idle, or goes if it was retired.
   void release_lane(ServerLane& lane);
@@ -152,7 +159,8 @@ class OfiServer final : public ServerFabric {
   std::uint64_t max_operation_bytes_ = 0;
   FileDescriptor epoll_;
   FileDescriptor timer_;
-  std::map<std::string, std::unique_ptr<Port>> ports_;
+  std::map<std::string, std::unique_ptr<Port>> shared_ports_;
+  std::vector<Port*> ports_;  ///< shared and own ones
   std::unordered_map<std::string, std::unique_ptr<ServerLane>> lanes_;
   std::vector<std::unique_ptr<ServerLane>> retired_;
   std::vector<ServerLane*> broken_;
