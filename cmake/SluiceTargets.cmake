@@ -5,7 +5,9 @@ target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
 target_compile_options(sluice_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan -fcoroutines>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan -fcoroutines>
+  # g++ 12 with optimisation sees mismatched deletes in Asio's coroutine frames and uninitialised optionals where there are none.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete -Wno-maybe-uninitialized>)
 if(SLUICE_WERROR)
   target_compile_options(sluice_flags INTERFACE -Werror)
 endif()

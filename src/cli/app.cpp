@@ -252,7 +252,12 @@ int run(int argc, const char* const* argv) {
 
   std::string help_topic;
   auto* help = app.add_subcommand("help", "Show the help of a command");
-  help->add_option("COMMAND", help_topic, "Which");
+  help->add_option("COMMAND", help_topic, "Which")->required();
+  // "help" alone is asked of the program, not of its help command.
+  if (argc == 2 && std::string_view(argv[1]) == "help") {
+    std::fputs(app.help().c_str(), stdout);
+    return kDone;
+  }
 
   try {
     app.parse(argc, argv);
@@ -272,10 +277,6 @@ int run(int argc, const char* const* argv) {
   }
 
   if (help->parsed()) {
-    if (help_topic.empty()) {
-      std::fputs(app.help().c_str(), stdout);
-      return kDone;
-    }
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
     const auto found = std::find_if(
         all.begin(), all.end(), [&](const CLI::App* command) { return command->get_name() == help_topic; });

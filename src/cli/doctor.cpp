@@ -131,7 +131,8 @@ int run_doctor(const DoctorFlags& flags) {
     }
   }
   print_line("Sluice's own limits");
-  for (const auto& [name, value] : limits_json().items()) print_line("  " + name + " " + value.dump());
+  const Json own_limits = limits_json();  // named: items() refers to it
+  for (const auto& [name, value] : own_limits.items()) print_line("  " + name + " " + value.dump());
   if (!any_fabric)
     print_error("no fabric is usable: install libfabric (Debian: libfabric1) for RDMA over TCP");
   if (!problem.empty()) print_error(problem);
