@@ -40,6 +40,8 @@ class Connection {
   [[nodiscard]] virtual bool reused() const = 0;
   /// The head needs host, and content-length or none; nothing is added to it (it is signed). Never logged.
   virtual Task<Result<void>> send_head(RequestHead head, Deadline deadline) = 0;
+  /// After `peer_gone` from here the server may have answered early (it refuses the body): `read_head` still brings
+  /// that answer, if there is one.
   virtual Task<Result<void>> send_body(std::span<const std::byte> bytes, Deadline deadline) = 0;
   /// Skips 1xx. Errors: peer_gone, timeout, protocol_error (head too large, malformed). Outcome is `uncertain`:
   /// the request was sent.

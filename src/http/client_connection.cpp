@@ -65,7 +65,8 @@ Task<Result<void>> ClientConnection::send_body(std::span<const std::byte> bytes,
     co_return Error(ErrorCode::internal, "a request body longer than its content-length");
   }
   if (bytes.empty()) co_return Result<void>{};
-  if (unsent_head_.empty() && stream_.readable()) {
+  // Under TLS, readable may mean a session ticket.
+  if (unsent_head_.empty() && !stream_.addresses().tls && stream_.readable()) {
     // The phase stays: read_head() brings what the server had to say so early.
     co_return Error(ErrorCode::peer_gone, "the server answered or closed before it had the whole body")
         .with_outcome(Outcome::uncertain)

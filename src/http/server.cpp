@@ -170,18 +170,22 @@ void ServerImpl::stop(Deadline deadline, std::function<void(std::size_t)> done) 
   shared_->stopping = true;
   const Executor executor = shared_->executors[0];
   auto timer = std::make_shared<asio::steady_timer>(executor);
-  asio::post(executor, [shared = shared_, acceptor = acceptor_, timer, deadline] {
+  // The timer belongs to its own wait: a loop that is destroyed instead of run takes it along.
+  const std::weak_ptr<asio::steady_timer> waiting = timer;
+  asio::post(executor, [shared = shared_, acceptor = acceptor_, timer = std::move(timer), deadline] {
     error_code ignored;
     acceptor->close(ignored);
     if (shared->gate.count() == 0) return;
     timer->expires_at(deadline.when());
-    timer->async_wait([shared](const error_code& cancelled) {
+    timer->async_wait([shared, timer](const error_code& cancelled) {
       if (!cancelled) for_each(shared, &ServerConnection::cut);
     });
   });
   for_each(shared_, &ServerConnection::stop);
-  shared_->gate.on_empty([shared = shared_, executor, timer, done = std::move(done)] {
-    asio::post(executor, [timer] { timer->cancel(); });
+  shared_->gate.on_empty([shared = shared_, executor, waiting, done = std::move(done)] {
+    asio::post(executor, [waiting] {
+      if (const auto pending = waiting.lock()) pending->cancel();
+    });
     done(shared->cut_off);
   });
 }

@@ -77,11 +77,15 @@ class Server {
   /// (busy port, unknown host), config_error for TLS files.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, std::vector<Executor> executors,
                                                std::vector<Handler> handlers);
+  /// Without a `stop` before it: cuts everything off, without waiting. Handlers may run until the `done` of a stop has
+  /// been called, so what they use outlives that; the executors' contexts outlive the server.
   virtual ~Server() = default;
   [[nodiscard]] virtual ListenAddress address() const = 0;  ///< with the port that was really bound
   [[nodiscard]] virtual std::size_t connections() const = 0;
   /// Stops accepting, closes idle connections, lets running exchanges finish ("connection: close"), and at the
-  /// deadline closes what is left. `done` gets the number of exchanges that were cut off. Safe from any thread.
+  /// deadline closes what is left. `done` gets the number of exchanges that were cut off, on one of the executors, once
+  /// all have ended: an exchange that is cut off gets its `on_peer_gone`, but its handler decides when it ends.
+  /// Safe from any thread.
   virtual void stop(Deadline deadline, std::function<void(std::size_t)> done) = 0;
 };
 
