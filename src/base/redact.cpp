@@ -114,7 +114,8 @@ Secret named_secret(std::string_view text) {
     const std::size_t blanks = blanks_at(text.substr(scheme.size()));
     const std::size_t begin = scheme.size() + blanks;
     const std::size_t length = value_length(text.substr(begin), {});
-    if (blanks > 0 && length >= kSchemeSecretBytes) return {begin, length, 0};
+    const bool done = text.substr(begin, length).ends_with(kBlank);  // what a name before it announced
+    if (blanks > 0 && length >= kSchemeSecretBytes && !done) return {begin, length, 0};
   }
   return {};
 }
