@@ -148,8 +148,9 @@ Result<std::string> payload_of(const HeaderList& headers, Identity& identity) {
   const auto value = headers.find(header::kContentSha256);
   if (!value) {
     if (has_body(headers)) {
-      return make_error("MissingSecurityHeader",
-                        "a request with a body needs the header x-amz-content-sha256");
+      return make_error(
+          "MissingSecurityHeader",
+          "a request with a body needs the header x-amz-content-sha256; UNSIGNED-PAYLOAD will do");
     }
     identity.payload = PayloadMode::empty;
     identity.payload_sha256 = std::string(kEmptyPayloadSha256);
