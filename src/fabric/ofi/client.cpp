@@ -209,7 +209,9 @@ void OfiClient::finish_locked(Grant& grant, bool close_lane) {
   grant.registration.reset();
   if (!close_lane) return;
   lane.endpoint.close();
-  if (!traits_.cheap_lane) lane.domain.reset();
+  // With the domain: libfabric 1.17 keeps events of connections that the endpoint's closing has freed, and crashes on them in
+  // the next progress call.
+  lane.domain.reset();
 }
 
 void OfiClient::settle(FenceJob& job) {
@@ -224,7 +226,7 @@ void OfiClient::end(Grant grant, RevokeReason reason, Deadline deadline,
                     std::function<void(FenceOutcome)> done) {
   if (forked_after_open()) {
     forget(std::move(grant));
-    done(FenceOutcome::fenced);
+    done(FenceOutcome::quarantined);  // the parent still has its window out
     return;
   }
   const bool close_lane = traits_.fence == FenceKind::close_lane &&
