@@ -12,6 +12,7 @@ TEST(MetricsTest, ANameIsOneCounter) {
   Counter& first = counter("test_same_total");
   Counter& second = counter(std::string("test_same_") + "total");
   EXPECT_EQ(&first, &second);
+  first.set(0);
   first.add();
   second.add(4);
   EXPECT_EQ(first.value(), 5U);
@@ -22,14 +23,15 @@ TEST(MetricsTest, ANameIsOneCounter) {
 }
 
 TEST(MetricsTest, LabelsMakeDifferentCounters) {
-  counter("test_labels_total{operation=\"GetObject\"}").add(1);
-  counter("test_labels_total{operation=\"PutObject\"}").add(2);
+  counter("test_labels_total{operation=\"GetObject\"}").set(1);
+  counter("test_labels_total{operation=\"PutObject\"}").set(2);
   const auto values = snapshot();
   EXPECT_EQ(values.at("test_labels_total{operation=\"GetObject\"}"), 1U);
   EXPECT_EQ(values.at("test_labels_total{operation=\"PutObject\"}"), 2U);
 }
 
 TEST(MetricsTest, CountsFromManyThreads) {
+  counter("test_threads_total").set(0);
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([] {
