@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/try.h"
+#include "fabric/fork.h"
 #include "fabric/ofi/client.h"
 
 namespace sluice::fabric::ofi {
@@ -59,6 +60,7 @@ void ClientProgress::wake() {
 }
 
 void ClientProgress::stop_at_exit() {
+  if (forked_after_open()) return;  // the thread is the parent's
   // After this libfabric's own destructors run, and the thread must not be inside it.
   exiting_ = true;
   wake();
