@@ -91,20 +91,24 @@ class StagingState : public std::enable_shared_from_this<StagingState> {
                        [&](const StagingWaiter& w) { return w.client != client; });
   }
 
-  // Grants to as many as fit, in order; whoever holds half steps aside for others.
+  // Grants to as many as fit, in order; whoever would hold more than half steps aside while others wait.
   void wake_next() {
-    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
-      if (used_ + waiter->count > total_) return;
+    while (grant_one()) {
+    }
+  }
+
+  bool grant_one() {
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end(); ++waiter) {
+      if (used_ + waiter->count > total_) return false;
       const auto holds = held_.find(waiter->client);
       const bool rich = holds != held_.end() && holds->second + waiter->count > total_ / 2;
-      if (rich && others_wait(waiter->client)) {
-        ++waiter;
-        continue;
-      }
+      if (rich && others_wait(waiter->client)) continue;
       account(waiter->client, waiter->count);
       waiter->granted.set(true);
-      waiter = waiters_.erase(waiter);
+      waiters_.erase(waiter);
+      return true;
     }
+    return false;
   }
 
   Result<StagingLoan> fill(std::string client, std::size_t count) {
