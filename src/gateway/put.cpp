@@ -232,7 +232,10 @@ Task<Result<void>> put_by_window(Request& request, const Write& write, std::stri
                                                                     write.metadata, bytes));
   SLUICE_CO_TRY(OpenedWindow window,
                 co_await open_window(request, std::move(choice), fabric::Direction::put, bytes));
-  if (!window.ring) co_return co_await decline_put(request, window.declined);
+  if (!window.ring) {
+    writer.reset();  // every trace is gone before the client reads that nothing is stored
+    co_return co_await decline_put(request, window.declined);
+  }
 
   Checksum crc(ChecksumAlgorithm::crc64nvme);
   // Only what the client asks for: a client that wants the last bit of speed leaves the checksum out.
@@ -247,6 +250,7 @@ Task<Result<void>> put_by_window(Request& request, const Write& write, std::stri
     case MoveEnd::fabric_failed:
       if (posted) co_return transfer_failed(*moved.error);
       request.failure = moved.error->describe();
+      writer.reset();
       co_return co_await decline_put(request, decline::kUnreachable);
     case MoveEnd::interrupted:
       co_return s3::make_error("RDMATransferFailed", "The RDMA transfer was cut off.");
