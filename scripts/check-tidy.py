@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs clang-tidy 19 (.clang-tidy) on the units that a change touches; any warning fails.
 
-    scripts/check-tidy.py [--build DIR] [--all | --base COMMIT] [FILE...]
+    scripts/check-tidy.py [--build DIR] [--all | --base COMMIT] [--product] [FILE...]
 
 Without --base the change is what is not in origin/main (committed or not). Where that is nothing, as in CI on a
 submitted main, it is the work of the last 12 hours; where there is no such history, everything. A changed header
-counts through one unit that includes it. DIR (default build/dev) is a configured g++ build.
+counts through one unit that includes it. --product leaves tests and benchmarks out. DIR (default build/dev) is a configured g++ build.
 """
 import argparse
 import re
@@ -68,9 +68,12 @@ def main():
     parser.add_argument("--build", default=str(clang_units.ROOT / "build" / "dev"))
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--base")
+    parser.add_argument("--product", action="store_true")
     parser.add_argument("files", nargs="*", help="units, relative to the root")
     options = parser.parse_args()
     units = clang_units.load_units(options.build)
+    if options.product:
+        units = {name: unit for name, unit in units.items() if name.startswith(("src/", "examples/"))}
     base = None if options.all else options.base or find_base()
     if options.files:
         chosen = [units[name] for name in options.files if name in units]
