@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +30,11 @@ inline Deadline soon() {
 inline fabric::Window window_over(std::span<std::byte> memory, fabric::Direction direction) {
   auto region = fabric::Region::make(Memory::host(memory));
   return fabric::Window::make(*region, 0, memory.size(), direction).value();
+}
+
+/// Every byte of `memory` is `value`.
+inline bool all_are(std::span<const std::byte> memory, std::byte value) {
+  return memory.front() == value && std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0;
 }
 
 class OfiPair : public testing::TestWithParam<std::string> {
