@@ -123,6 +123,8 @@ inline constexpr std::size_t kStagingWaiters = 1024;
 /// A fabric reports every operation's end itself within connect and progress time-out; a mover that hears nothing for
 /// this long closes the window under it.
 inline constexpr std::chrono::milliseconds kCompletionPatience = kConnectTimeout + kProgressTimeout + 1s;
+/// How long after lease and drain a mover still waits for the fabric to say that an operation ended; less than kClientMargin.
+inline constexpr std::chrono::milliseconds kDrainGrace = 200ms;
 /// What stopping may take beyond its deadline: operations in flight come home or their lanes are retired.
 inline constexpr std::chrono::milliseconds kStopGrace = kProgressTimeout + 2s;
 inline constexpr std::size_t kGatewayThreads = 64;  ///< more workers than any machine has use for

@@ -30,6 +30,9 @@ struct GetPlan {
   DataPathPolicy policy = DataPathPolicy::require;
   ChecksumMode checksum = ChecksumMode::crc64nvme;
   std::uint64_t window_bytes = 0;
+  /// The version that our own HEAD found: a 412 then means that the object was replaced since, and is asked
+  /// for again.
+  std::string pinned_etag;
   Deadline deadline = Deadline::never();
 };
 
@@ -75,8 +78,8 @@ HeaderList request_headers(const GetPlan& plan) {
   HeaderList headers;
   if (plan.request.range)
     headers.add(s3::header::kRange, s3::format_range(plan.request.range->first, plan.request.range->bytes));
-  if (!plan.request.if_match.empty())
-    headers.add(s3::header::kIfMatch, s3::quote_etag(plan.request.if_match));
+  const std::string& etag = plan.request.if_match.empty() ? plan.pinned_etag : plan.request.if_match;
+  if (!etag.empty()) headers.add(s3::header::kIfMatch, s3::quote_etag(etag));
   if (!plan.request.if_none_match.empty())
     headers.add(s3::header::kIfNoneMatch, s3::quote_etag(plan.request.if_none_match));
   if (plan.checksum != ChecksumMode::none) headers.add(s3::header::kChecksumMode, "ENABLED");
@@ -258,7 +261,8 @@ Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const G
   expected.ranged = plan->request.range.has_value();
   expected.first = plan->request.range ? plan->request.range->first : 0;
   expected.bytes = plan->window_bytes;
-  expected.object_bytes = plan->request.object_bytes;
+  expected.object_bytes =
+      plan->request.range ? plan->request.object_bytes : std::optional(plan->window_bytes);
   auto verdict = s3::classify_rdma_response(reply.head.status, reply.head.headers, expected);
   if (verdict.verdict == s3::RdmaVerdict::delivered) {
     co_return co_await accept_delivery(engine, plan, std::move(reply), std::move(verdict),
@@ -286,15 +290,51 @@ Task<Result<TransferResult>> get_by_rdma(std::shared_ptr<Engine> engine, const G
   co_return Error(ErrorCode::declined, "RDMA was declined: " + why).with_outcome(Outcome::refused);
 }
 
-Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const GetPlan* plan,
+/// Learns the size of a whole object, because a token has to name exactly what will be moved
+/// (protocol.md 2.8), and pins the version. A HEAD's error has no body to say why: the first byte is asked
+/// for then, whose error has.
+Task<Result<void>> look_up(std::shared_ptr<Engine> engine, GetPlan* plan) {
+  SmallRequest request;
+  request.method = "HEAD";
+  request.bucket = plan->request.bucket;
+  request.key = plan->request.key;
+  auto reply = co_await exchange(engine, request, limits::kErrorBodyBytes, plan->deadline);
+  if (!reply) {
+    const int status = reply.error().s3().http_status;
+    if (status >= 400 && status < 500) {
+      request.method = "GET";
+      request.headers.add(s3::header::kRange, "bytes=0-0");
+      auto explained = co_await exchange(engine, std::move(request), limits::kErrorBodyBytes, plan->deadline);
+      if (!explained) co_return std::move(explained).error();
+    }
+    co_return std::move(reply).error();
+  }
+  auto bytes = parse_u64(reply->headers.get(s3::header::kContentLength));
+  if (!bytes) co_return Error(ErrorCode::protocol_error, "the server's HEAD has no usable Content-Length");
+  if (*bytes > plan->into.bytes) {
+    co_return Error(ErrorCode::size_mismatch, "the destination has " + std::to_string(plan->into.bytes) +
+                                                  " bytes, the object " + std::to_string(*bytes));
+  }
+  plan->window_bytes = *bytes;
+  if (plan->request.if_match.empty())
+    plan->pinned_etag = s3::unquote_etag(reply->headers.get(s3::header::kEtag));
+  co_return Result<void>{};
+}
+
+Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, GetPlan* plan,
                                           detail::TransferState* state,
                                           std::shared_ptr<AttemptControl> control) {
   SLUICE_CO_TRY(
       DataPathChoice choice,
       co_await choose_data_path(engine, plan->window_bytes == 0 ? DataPathPolicy::off : plan->policy,
                                 plan->window_bytes, plan->deadline));
+  const bool look_first = !plan->request.range && !plan->request.object_bytes;
   bool fresh = false;
   for (int attempt = 1;; ++attempt) {
+    if (choice.fabric != nullptr && look_first) {
+      SLUICE_CO_CHECK(co_await look_up(engine, plan));
+      if (plan->window_bytes == 0) choice.fabric = nullptr;  // nothing to move
+    }
     const bool rdma = choice.fabric != nullptr;
     Result<TransferResult> result = Error(ErrorCode::internal, "no attempt was made");
     if (rdma) {
@@ -323,7 +363,8 @@ Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const 
         continue;
       }
     }
-    if (last || !may_retry(error)) co_return result;
+    const bool replaced = error.code() == ErrorCode::precondition_failed && !plan->pinned_etag.empty();
+    if (last || !(may_retry(error) || replaced)) co_return result;
     fresh = error.code() == ErrorCode::peer_gone;
     if (fresh) engine->endpoint().forget();
     const Deadline pause = backoff(attempt, error.retry_after());

@@ -60,6 +60,7 @@ Task<Result<TokenReply>> exchange_with_token(std::shared_ptr<Engine> engine, Tok
   SLUICE_CO_TRY(auto window, fabric::Window::make(region, 0, request.memory.bytes, direction));
   fabric::MintOptions mint;
   mint.local_address = connection->addresses().local;
+  mint.peer = engine->url().to_string();
   auto minted = request.fabric->mint(window, mint);
   if (!minted) {
     co_return Error(ErrorCode::declined,

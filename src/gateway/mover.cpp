@@ -67,7 +67,9 @@ void OperationRing::interrupt() {
 
 Task<bool> OperationRing::wait(std::size_t slot) {
   while (slots_[slot].in_flight && usable()) {
-    wake_.expires_after(limits::kCompletionPatience);
+    // Never beyond what the client was promised: it takes the request for lost soon after lease and drain.
+    const Deadline promised = Deadline::at(drain_.when() + limits::kDrainGrace);
+    wake_.expires_at(earlier(Deadline::after(limits::kCompletionPatience), promised).when());
     awaited_ = &slots_[slot];
     const auto ended = co_await wake_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     awaited_ = nullptr;
