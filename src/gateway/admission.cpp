@@ -24,17 +24,18 @@ struct StagingWaiter {
 
 class StagingState : public std::enable_shared_from_this<StagingState> {
  public:
-  StagingState(BufferPool pool, std::size_t total) : pool_(std::move(pool)), total_(total) {}
+  StagingState(BufferPool pool, std::size_t total)
+      : pool_(std::move(pool)), total_(total), most_(total - total / 4) {}
 
   Task<Result<StagingLoan>> take(std::string client, std::size_t count, Deadline deadline) {
-    count = std::min(count, total_);
+    count = std::min(count, most_);
     const Executor executor = co_await boost::asio::this_coro::executor;
     OneShot<bool> granted(executor);
     std::list<StagingWaiter>::iterator place;
     bool waits = false;
     {
       const std::lock_guard lock(mutex_);  // no co_await below, to the end of the block
-      if (waiters_.empty() && used_ + count <= total_) {
+      if (waiters_.empty() && used_ + count <= total_ && held_by(client) + count <= most_) {
         account(client, count);
       } else if (waiters_.size() >= limits::kStagingWaiters || deadline.expired()) {
         co_return overloaded("the staging memory is in use; try again later");
@@ -86,6 +87,11 @@ class StagingState : public std::enable_shared_from_this<StagingState> {
     held_[client] += count;
   }
 
+  std::size_t held_by(const std::string& client) const {
+    const auto holds = held_.find(client);
+    return holds == held_.end() ? 0 : holds->second;
+  }
+
   bool others_wait(const std::string& client) const {
     return std::any_of(waiters_.begin(), waiters_.end(),
                        [&](const StagingWaiter& w) { return w.client != client; });
@@ -99,10 +105,11 @@ class StagingState : public std::enable_shared_from_this<StagingState> {
 
   bool grant_one() {
     for (auto waiter = waiters_.begin(); waiter != waiters_.end(); ++waiter) {
+      const std::size_t would_hold = held_by(waiter->client) + waiter->count;
+      const bool steps_aside =
+          would_hold > waiter->count && would_hold > total_ / 2 && others_wait(waiter->client);
+      if (steps_aside || would_hold > most_) continue;
       if (used_ + waiter->count > total_) return false;
-      const auto holds = held_.find(waiter->client);
-      const bool rich = holds != held_.end() && holds->second + waiter->count > total_ / 2;
-      if (rich && others_wait(waiter->client)) continue;
       account(waiter->client, waiter->count);
       waiter->granted.set(true);
       waiters_.erase(waiter);
@@ -129,6 +136,7 @@ class StagingState : public std::enable_shared_from_this<StagingState> {
   mutable std::mutex mutex_;
   BufferPool pool_;
   const std::size_t total_;
+  const std::size_t most_;  ///< for one client
   std::size_t used_ = 0;
   std::unordered_map<std::string, std::size_t> held_;
   std::list<StagingWaiter> waiters_;

@@ -45,13 +45,14 @@ class StagingLoan {
 
 /// Staging memory of all workers. Safe from any thread.
 ///
-/// First come, first served, but for one rule: a client that holds half of the buffers waits while another
-/// client does. A client is an access key at an IP address.
+/// First come, first served, but for two rules: a client that holds half of the buffers waits while another
+/// client does, and no client ever holds more than three quarters, so that one which does not let go blocks
+/// nobody else. A client is an access key at an IP address.
 class Staging {
  public:
   /// Errors: invalid_argument unless 0 < buffer_bytes <= limit_bytes.
   static Result<Staging> make(std::size_t buffer_bytes, std::uint64_t limit_bytes);
-  /// `count` buffers (fewer if there are not that many at all). Waits until `deadline`.
+  /// `count` buffers (fewer if one client cannot have that many at all). Waits until `deadline`.
   /// Errors: overloaded (also when too many wait), out_of_memory; nothing is held then.
   [[nodiscard]] Task<Result<StagingLoan>> take(std::string client, std::size_t count,
                                                Deadline deadline) const;

@@ -198,6 +198,15 @@ Task<Result<std::unique_ptr<OperationRing>>> window_for(Request& request, std::s
   co_return std::move(window.ring);
 }
 
+/// The Range header, unless If-Range names another version than the one that is open (or a date, which is not
+/// proof enough): then the whole object is the answer (RFC 9110 13.1.5).
+std::optional<std::string_view> range_header(const Request& request, const store::ObjectInfo& info) {
+  const auto validator = request.headers().find("if-range");
+  if (validator && !s3::etag_list_matches(*validator, info.etag, s3::EtagComparison::strong))
+    return std::nullopt;
+  return request.headers().find(s3::header::kRange);
+}
+
 Result<bool> checksum_wanted(const Request& request) {
   SLUICE_TRY(const auto algorithm, s3::requested_rdma_checksum(request.headers()));
   if (algorithm && *algorithm != s3::RdmaChecksumAlgorithm::crc64nvme) {
@@ -229,7 +238,7 @@ Task<Result<void>> get_object(Request& request) {
     case s3::ReadDecision::precondition_failed:
       co_return s3::make_error("PreconditionFailed");
   }
-  read.range = s3::resolve_range(request.headers().find(s3::header::kRange), info.bytes);
+  read.range = s3::resolve_range(range_header(request, info), info.bytes);
   if (read.range.kind == RangeKind::unsatisfiable) {
     HeaderList extra;
     extra.add(s3::header::kContentRange, s3::format_unsatisfied_range(info.bytes));

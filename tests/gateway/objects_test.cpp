@@ -139,6 +139,13 @@ TEST_F(ObjectsTest, RangesAreAnsweredAsS3Does) {
   EXPECT_FALSE(get("three", {{"range", "bytes=0-0"}}).headers.has("x-amz-checksum-crc64nvme"));
 }
 
+TEST_F(ObjectsTest, IfRangeOfAnotherVersionMeansTheWholeObject) {
+  const std::string etag = put("r", "abc").header("etag");
+  EXPECT_EQ(get("r", {{"range", "bytes=1-1"}, {"if-range", etag}}).body, "b");
+  EXPECT_EQ(get("r", {{"range", "bytes=1-1"}, {"if-range", "\"other\""}}).body, "abc");
+  EXPECT_EQ(get("r", {{"range", "bytes=1-1"}, {"if-range", "Fri, 01 Jan 2100 00:00:00 GMT"}}).status, 200);
+}
+
 TEST_F(ObjectsTest, ConditionsOnReadsAreEvaluated) {
   const std::string etag = put("c", "x").header("etag");
   EXPECT_EQ(get("c", {{"if-match", etag}}).status, 200);
