@@ -1,4 +1,5 @@
-// Shapes that g++ 12 miscompiles: scripts/check-coroutines.sh --self-test wants each line marked FLAG flagged.
+// Shapes that g++ 12 miscompiles: scripts/check-coroutines.sh --self-test wants each line marked FLAG
+// flagged.
 #include <boost/asio/awaitable.hpp>
 #include <string>
 #include <utility>
@@ -16,20 +17,38 @@ struct Made {
 template <class T>
 using Task = boost::asio::awaitable<T>;
 
-inline Task<int> take(Options options) { co_return options.depth; }
-inline Task<int> take_reference(const Options& options) { co_return options.depth; }
-inline Task<int> take_made(Made made) { co_return static_cast<int>(made.name.size()); }
+inline Task<int> take(Options options) {
+  co_return options.depth;
+}
+inline Task<int> take_reference(const Options& options) {
+  co_return options.depth;
+}
+inline Task<int> take_made(Made made) {
+  co_return static_cast<int>(made.name.size());
+}
 template <class F>
 Task<int> call(F function) {
   co_return function();
 }
 
-inline Task<int> braced(std::string text) { co_return co_await take({text, 1}); }                    // FLAG
-inline Task<int> designated(std::string text) { co_return co_await take(Options{.name = text}); }    // FLAG
-inline Task<int> reference(std::string text) { co_return co_await take_reference({text, 1}); }       // FLAG
-inline Task<int> capturing(std::string text) { co_return co_await call([text] { return 1; }); }      // FLAG
-inline Task<Options> built(std::string text) { co_return Options{text, co_await take_made(Made(text))}; }  // FLAG
+// clang-format off: each shape and its mark stay on one line
+inline Task<int> braced(std::string text) {
+  co_return co_await take({text, 1});
+}  // FLAG
+inline Task<int> designated(std::string text) {
+  co_return co_await take(Options{.name = text});
+}  // FLAG
+inline Task<int> reference(std::string text) {
+  co_return co_await take_reference({text, 1});
+}  // FLAG
+inline Task<int> capturing(std::string text) {
+  co_return co_await call([text] { return 1; });
+}  // FLAG
+inline Task<Options> built(std::string text) {
+  co_return Options{text, co_await take_made(Made(text))};
+}  // FLAG
 
+// clang-format on
 inline Task<int> named(std::string text) {
   Options options{std::move(text), 1};
   co_return co_await take(std::move(options));
@@ -38,7 +57,9 @@ inline Task<int> named_lambda(std::string text) {
   auto function = [text] { return static_cast<int>(text.size()); };
   co_return co_await call(std::move(function));
 }
-inline Task<int> constructor(std::string text) { co_return co_await take_made(Made(std::move(text))); }
+inline Task<int> constructor(std::string text) {
+  co_return co_await take_made(Made(std::move(text)));
+}
 inline Task<int> in_two_steps(std::string text) {
   auto task = take({std::move(text), 1});
   co_return co_await std::move(task);
