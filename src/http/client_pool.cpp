@@ -105,7 +105,7 @@ void ClientPoolImpl::free_place() {
 }
 
 void ClientPoolImpl::give_back(std::unique_ptr<KeptConnection> kept) {
-  if (!closed_ && kept->stream->quiet()) {
+  if (!closed_ && kept->stream->is_open()) {  // take_idle() looks closer
     kept->idle_since = Deadline::Clock::now();
     idle_.push_back(std::move(kept));
     watch_idle();
@@ -125,8 +125,9 @@ std::unique_ptr<KeptConnection> ClientPoolImpl::take_idle() {
 
 void ClientPoolImpl::close_old() {
   const auto oldest = Deadline::Clock::now() - options_.idle_timeout;
-  std::erase_if(idle_,
-                [oldest](const auto& kept) { return kept->idle_since < oldest || !kept->stream->quiet(); });
+  const auto young = std::find_if(idle_.begin(), idle_.end(),
+                                  [oldest](const auto& kept) { return kept->idle_since >= oldest; });
+  idle_.erase(idle_.begin(), young);
 }
 
 /// Closes idle connections in time even if nobody asks for one.
@@ -139,6 +140,7 @@ void ClientPoolImpl::watch_idle() {
     if (!self || code) return;
     self->idle_timer_set_ = false;
     self->close_old();
+    std::erase_if(self->idle_, [](const auto& kept) { return !kept->stream->quiet(); });
     self->watch_idle();
   });
 }

@@ -141,7 +141,11 @@ void ServerImpl::take(const std::shared_ptr<ServerShared>& shared, std::size_t s
                 ServerConnection::run(shared, shard, std::move(socket), std::move(*admission)));
     return;
   }
-  log::warn("http.too_many_connections", {{"peer", peer.address().to_string()}});
+  // A flood of connections is not to be a flood of lines.
+  if (const auto now = Deadline::Clock::now(); now - shared->refusal_logged > limits::kLingerTimeout) {
+    shared->refusal_logged = now;
+    log::warn("http.too_many_connections", {{"peer", peer.address().to_string()}});
+  }
   if (shared->tls || shared->refusals >= limits::kRefusalsAtATime) return;
   ++shared->refusals;
   auto refusing = spawn(executor, shared->gate, "http.refusal", turn_away(shared, std::move(socket)));

@@ -34,8 +34,9 @@ struct ServerShared {
   std::vector<std::unordered_set<ServerConnection*>> shards;
   std::atomic<bool> stopping{false};
   std::atomic<std::size_t> connections{0};
-  std::atomic<std::size_t> refusals{0};  ///< connections over a limit that are being told so
-  std::atomic<std::size_t> cut_off{0};   ///< exchanges that `stop` ended
+  std::atomic<std::size_t> refusals{0};        ///< connections over a limit that are being told so
+  std::atomic<std::size_t> cut_off{0};         ///< exchanges that `stop` ended
+  Deadline::Clock::time_point refusal_logged;  ///< only on executors[0], where connections are accepted
   std::mutex peers_mutex;
   std::unordered_map<std::string, std::size_t> peers;  ///< connections by numeric address
   Gate gate{"http server"};

@@ -65,6 +65,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// closes.
   Task<void> linger(Deadline deadline);
 
+  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
   /// No byte and no end waits to be read: fit for another request.
   [[nodiscard]] bool quiet() const;
   /// Bytes (or the end) wait to be read.

@@ -162,8 +162,10 @@ class TlsTest : public testing::Test {
  protected:
   void SetUp() override {
     const std::string command =
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sluice-test -keyout '" + key() +
-        "' -out '" + certificate() + "' -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' 2>/dev/null";
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "
+        "/CN=sluice-test -keyout '" +
+        key() + "' -out '" + certificate() +
+        "' -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' 2>/dev/null";
     if (std::system(command.c_str()) != 0) GTEST_SKIP() << "the openssl command is not here";  // NOLINT
   }
   [[nodiscard]] std::string key() const { return directory_.file("key.pem"); }
@@ -198,7 +200,8 @@ TEST_F(TlsTest, AnUntrustedCertificateAndAWrongNameAreRefused) {
   TempDir other;
   const std::string unrelated = other.file("other.pem");
   const std::string command =
-      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout /dev/null -out '" +
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other "
+      "-keyout /dev/null -out '" +
       unrelated + "' 2>/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT
   ClientPoolOptions options;
