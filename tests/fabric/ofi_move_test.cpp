@@ -39,7 +39,7 @@ constexpr std::size_t kSizes[] = {
 
 TEST_P(OfiMoveTest, AGetFillsExactlyTheWindow) {
   for (const std::size_t bytes : kSizes)
-    for (const std::size_t offset : {0, 1, 63, 4095}) get(bytes, offset, false);
+    for (const std::size_t offset : {0U, 1U, 63U, 4095U}) get(bytes, offset, false);
 }
 
 TEST_P(OfiMoveTest, AGetWindowMayEndOnTheLastByteOfAMapping) {
@@ -48,7 +48,7 @@ TEST_P(OfiMoveTest, AGetWindowMayEndOnTheLastByteOfAMapping) {
 
 TEST_P(OfiMoveTest, APutReadsExactlyTheWindow) {
   for (const std::size_t bytes : kSizes)
-    for (const std::size_t offset : {0, 1, 63, 4095}) put(bytes, offset, false);
+    for (const std::size_t offset : {0U, 1U, 63U, 4095U}) put(bytes, offset, false);
 }
 
 TEST_P(OfiMoveTest, APutWindowMayEndOnTheLastByteOfAMapping) {

@@ -55,7 +55,7 @@ TEST(TokenTextTest, IsWrittenInTheDocumentedShape) {
 }
 
 TEST(TokenTextTest, ComesBackAsItWas) {
-  for (const std::size_t name : {1, 16, 28, 48, 192}) {
+  for (const std::size_t name : {1U, 16U, 28U, 48U, 192U}) {
     ParsedToken token = example();
     token.endpoint_name = test::pattern(name, name);
     const auto back = parse_token_text(format_token_text(token));

@@ -209,8 +209,8 @@ void OfiClient::finish_locked(Grant& grant, bool close_lane) {
   grant.registration.reset();
   if (!close_lane) return;
   lane.endpoint.close();
-  // With the domain: libfabric 1.17 keeps events of connections that the endpoint's closing has freed, and crashes on them in
-  // the next progress call.
+  // With the domain: libfabric 1.17 keeps events of connections that the endpoint's closing has freed, and
+  // crashes on them in the next progress call.
   lane.domain.reset();
 }
 

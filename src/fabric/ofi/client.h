@@ -30,7 +30,7 @@ struct ClientLane {
   std::string peer;     ///< the server that it serves: lanes are not shared between servers
 
   /// Whoever calls libfabric on this lane holds it, and reads or writes what follows.
-  std::timed_mutex mutex;
+  std::mutex mutex;
   std::unique_ptr<Domain> domain;
   Endpoint endpoint;
   std::size_t windows = 0;  ///< registrations that are out on it

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/limits.h"
 #include "base/try.h"
 #include "fabric/fork.h"
@@ -161,12 +162,12 @@ Result<std::unique_ptr<ServerLane>> OfiServer::open_lane(const std::string& addr
   const int inserted = fi_av_insert(domain.addresses(), name.data(), 1, &lane->address, 0, nullptr);
   if (inserted != 1 || lane->address == FI_ADDR_NOTAVAIL) {
     lane->address = FI_ADDR_UNSPEC;
-    close_endpoint(*lane);
+    drop_port(*lane);
     return Error(ErrorCode::token_refused, "libfabric does not take the token's endpoint name");
   }
   Result<Endpoint> endpoint = Endpoint::open(domain);
   if (!endpoint) {
-    close_endpoint(*lane);
+    drop_port(*lane);
     return std::move(endpoint).error();
   }
   lane->endpoint = std::move(*endpoint);
@@ -175,7 +176,15 @@ Result<std::unique_ptr<ServerLane>> OfiServer::open_lane(const std::string& addr
 }
 
 void OfiServer::close_endpoint(ServerLane& lane) {
+  if (!lane.endpoint.is_open()) return;
+  // libfabric 1.17 keeps events of connections that closing frees, and crashes on them when another lane of
+  // the same domain makes progress. A read that finds nothing has handled them all.
+  while (read_queue(*lane.port)) {
+  }
   lane.endpoint.close();
+}
+
+void OfiServer::drop_port(ServerLane& lane) {
   if (lane.address != FI_ADDR_UNSPEC) fi_av_remove(lane.port->domain->addresses(), &lane.address, 1, 0);
   if (lane.own_port) std::erase(ports_, lane.own_port.get());
   lane.own_port.reset();
@@ -185,6 +194,7 @@ void OfiServer::close_endpoint(ServerLane& lane) {
 void OfiServer::close_idle_lane(ServerLane& lane) {
   idle_.erase(lane.idle_position);
   close_endpoint(lane);
+  drop_port(lane);
   lanes_.erase(lanes_.find(lane.key));
 }
 
@@ -243,8 +253,9 @@ long OfiServer::post(Operation& operation) {
     if (!operation.registration) {
       fid_mr* registration = nullptr;
       const std::uint64_t access = operation.kind == Operation::Kind::write ? FI_WRITE : FI_READ;
-      const int status =
-          fi_mr_reg(domain.get(), operation.local, operation.bytes, access, 0, 0, 0, &registration, nullptr);
+      const std::uint64_t key = domain.mr_mode(FI_MR_PROV_KEY) ? 0 : random_u64();
+      const int status = fi_mr_reg(domain.get(), operation.local, operation.bytes, access, 0, key, 0,
+                                   &registration, nullptr);
       if (status != 0) return status;
       operation.registration.reset(registration);
     }
@@ -341,7 +352,7 @@ void OfiServer::retire_broken() {
 
 void OfiServer::retire(ServerLane& lane) {
   fail_queued(lane, nullptr, *lane.cause);
-  lane.endpoint.close();
+  close_endpoint(lane);
   lane.state = ServerLane::State::retired;
   // Closing returned everything through the queue; what it did not return is not libfabric's any more either.
   while (read_queue(*lane.port)) {
@@ -359,7 +370,7 @@ void OfiServer::retire(ServerLane& lane) {
     --report.target->posted_;
     finish(report, Error(*lane.cause).with_outcome(Outcome::uncertain));
   }
-  close_endpoint(lane);
+  drop_port(lane);
   auto node = lanes_.extract(lane.key);
   if (lane.targets != 0) {
     retired_.push_back(std::move(node.mapped()));
@@ -413,9 +424,11 @@ bool OfiServer::read_queue(Port& port) {
 
 void OfiServer::post_waiting(Clock::time_point now) {
   const std::vector<ServerLane*> lanes = waiting_;
-  for (ServerLane* lane : lanes)
+  for (ServerLane* lane : lanes) {
+    if (lane->state == ServerLane::State::broken) continue;  // retired at the end of the turn
     if (now >= lane->retry_at || lane->attempts < kEagerAttempts || !lane->in_flight.empty())
       post_queued(*lane);
+  }
 }
 
 void OfiServer::check_target(OfiTarget& target, Clock::time_point now) {

@@ -126,6 +126,7 @@ class OfiServer final : public ServerFabric {
   Result<std::unique_ptr<ServerLane>> open_lane(const std::string& address,
                                                 const std::vector<std::byte>& name);
   void close_endpoint(ServerLane& lane);
+  void drop_port(ServerLane& lane);
   void close_idle_lane(ServerLane& lane);
   /// A target is closed: its lane becomes idle, or goes if it was retired.
   void release_lane(ServerLane& lane);
