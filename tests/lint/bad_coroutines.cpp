@@ -31,22 +31,13 @@ Task<int> call(F function) {
   co_return function();
 }
 
-// clang-format off: each shape and its mark stay on one line
-inline Task<int> braced(std::string text) {
-  co_return co_await take({text, 1});
-}  // FLAG
-inline Task<int> designated(std::string text) {
-  co_return co_await take(Options{.name = text});
-}  // FLAG
-inline Task<int> reference(std::string text) {
-  co_return co_await take_reference({text, 1});
-}  // FLAG
-inline Task<int> capturing(std::string text) {
-  co_return co_await call([text] { return 1; });
-}  // FLAG
-inline Task<Options> built(std::string text) {
-  co_return Options{text, co_await take_made(Made(text))};
-}  // FLAG
+// Each shape and its mark stay on one line:
+// clang-format off
+inline Task<int> braced(std::string text) { co_return co_await take({text, 1}); }                    // FLAG
+inline Task<int> designated(std::string text) { co_return co_await take(Options{.name = text}); }    // FLAG
+inline Task<int> reference(std::string text) { co_return co_await take_reference({text, 1}); }       // FLAG
+inline Task<int> capturing(std::string text) { co_return co_await call([text] { return 1; }); }      // FLAG
+inline Task<Options> built(std::string text) { co_return Options{text, co_await take_made(Made(text))}; }  // FLAG
 
 // clang-format on
 inline Task<int> named(std::string text) {
