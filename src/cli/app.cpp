@@ -166,7 +166,18 @@ Result<void> apply_config(CLI::App& serve, const std::string& path) {
     auto* option = serve.get_option("--" + entry.key);
     if (option->count() > 0) continue;
     try {
-      option->add_result(entry.value);
+      if (option->get_expected_max() > 1) {
+        // Repeatable: an array in the file.
+        std::string_view rest = entry.value;
+        for (bool more = true; more;) {
+          const auto comma = rest.find(',');
+          option->add_result(std::string(rest.substr(0, comma)));
+          more = comma != std::string_view::npos;
+          if (more) rest.remove_prefix(comma + 1);
+        }
+      } else {
+        option->add_result(entry.value);
+      }
       option->run_callback();
     } catch (const CLI::Error& error) {
       return Error(ErrorCode::config_error,
@@ -194,10 +205,17 @@ CLI::App* add_locations(CLI::App& app, const char* name, const char* what, const
   return command;
 }
 
-}  // namespace
+int unknown_command(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  const std::string near = nearest(name, known);
+  print_error("there is no command '" + printable(name) + "'" +
+              (near.empty() ? "" : ", did you mean '" + near + "'?") + " (see 'sluice help')");
+  return kUsage;
+}
 
-int run(int argc, const char* const* argv) {
-  ::signal(SIGPIPE, SIG_IGN);
+int run_command(int argc, const char* const* argv) {
   CLI::App app("Sluice moves S3 objects straight between storage and memory over RDMA.", "sluice");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION_STRING);
   app.footer(kTopFooter);
@@ -263,12 +281,13 @@ int run(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    std::fputs((chosen.empty() ? &app : chosen.front())->help().c_str(), stdout);
+    std::fputs((chosen.empty() ? app.help() : chosen.front()->help("sluice")).c_str(), stdout);
     return kDone;
   } catch (const CLI::CallForVersion&) {
     std::puts("sluice " SLUICE_VERSION_STRING);
     return kDone;
   } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') return unknown_command(app, argv[1]);
     std::string hint = "see 'sluice help'";
     if (const auto chosen = app.get_subcommands(); !chosen.empty())
       hint = "see 'sluice help " + chosen.front()->get_name() + "'";
@@ -280,10 +299,7 @@ int run(int argc, const char* const* argv) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
     const auto found = std::find_if(
         all.begin(), all.end(), [&](const CLI::App* command) { return command->get_name() == help_topic; });
-    if (found == all.end()) {
-      print_error("there is no command '" + help_topic + "' (see 'sluice help')");
-      return kUsage;
-    }
+    if (found == all.end()) return unknown_command(app, help_topic);
     std::fputs((*found)->help("sluice").c_str(), stdout);
     return kDone;
   }
@@ -305,6 +321,17 @@ int run(int argc, const char* const* argv) {
   if (rb->parsed()) return run_rb(flags.rb);
   if (doctor->parsed()) return run_doctor(flags.doctor);
   return kUsage;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const int code = run_command(argc, argv);
+  // Output that nobody got is a failure, such as a listing on a full disk.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (code == kDone) print_error("writing to standard output failed");
+  return code == kDone ? kFailed : code;
 }
 
 }  // namespace sluice::cli

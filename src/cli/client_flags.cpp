@@ -7,14 +7,15 @@ namespace sluice::cli {
 Result<ClientOptions> client_options(const ClientFlags& flags, DataPathPolicy fallback_policy) {
   ClientOptions options;
   options.endpoint = flags.endpoint;
-  if (!flags.region.empty()) options.region = flags.region;
   options.fabric = flags.fabric;
   options.data_path = fallback_policy;
   options.attempts = flags.attempts;
   options.ca_file = flags.ca_file;
   if (flags.fence_always) options.fence = FencePolicy::always;
   if (!flags.data_path.empty()) {
-    SLUICE_TRY(options.data_path, parse_data_path_policy(flags.data_path));
+    auto policy = parse_data_path_policy(flags.data_path);
+    if (!policy) return std::move(policy).error().with_context("--data-path");
+    options.data_path = *policy;
   }
   if (flags.checksum == "none") {
     options.checksum = ChecksumMode::none;
@@ -27,7 +28,9 @@ Result<ClientOptions> client_options(const ClientFlags& flags, DataPathPolicy fa
     if (!bytes) return std::move(bytes).error().with_context("--rdma-threshold");
     options.rdma_threshold_bytes = *bytes;
   }
-  return options_from_environment(std::move(options));
+  SLUICE_TRY(options, options_from_environment(std::move(options)));
+  if (!flags.region.empty()) options.region = flags.region;  // also when it names the default
+  return options;
 }
 
 Result<TransferOptions> transfer_options(const ClientFlags& flags) {

@@ -38,7 +38,7 @@ struct Copied {
 
 Result<PutRequest> put_request(const CopyFlags& flags, const S3Location& target) {
   PutRequest request{.bucket = target.bucket, .key = target.key};
-  if (!flags.content_type.empty()) request.content_type = flags.content_type;
+  request.content_type = flags.content_type;  // empty: the server tells it from the name of the key
   if (flags.no_clobber) request.if_none_match = "*";
   for (const auto& entry : flags.metadata) {
     const auto equals = entry.find('=');
@@ -94,16 +94,13 @@ Result<S3Location> object_location(const std::string& text) {
 /// Gets the whole object into memory of its size, which `allocate` provides once the size is known.
 template <class Allocate>
 Result<PartsResult> download_into(Client& client, const CopyFlags& flags, const S3Location& source,
-                                  const ObjectDetails& details, const TransferOptions& options,
-                                  Allocate allocate) {
-  auto part_bytes = parse_size(flags.part_size);
-  if (!part_bytes) return std::move(part_bytes).error().with_context("--part-size");
-  if (*part_bytes == 0) return Error(ErrorCode::invalid_argument, "--part-size: must be more than 0");
+                                  const ObjectDetails& details, std::uint64_t part_bytes,
+                                  const TransferOptions& options, Allocate allocate) {
   SLUICE_TRY(Memory into, allocate(details.summary.bytes));
   Progress progress(flags.source, details.summary.bytes, flags.output);
   SLUICE_TRY(PartsResult sum,
              get_parts(client, source.bucket, source.key, details.summary.etag, details.summary.bytes, 0,
-                       into, *part_bytes, options, [&](std::uint64_t, std::uint64_t bytes, DataPath path) {
+                       into, part_bytes, options, [&](std::uint64_t, std::uint64_t bytes, DataPath path) {
                          progress.add(bytes, path);
                        }));
   if (!sum.checksum.empty() && !details.checksum.empty() && sum.checksum != details.checksum) {
@@ -116,14 +113,19 @@ Result<PartsResult> download_into(Client& client, const CopyFlags& flags, const 
 
 Result<Copied> download(Client& client, const CopyFlags& flags, const TransferOptions& options) {
   SLUICE_TRY(S3Location source, object_location(flags.source));
+  if (flags.target == "-")
+    return Error(ErrorCode::invalid_argument, "to standard output: use sluice cat " + flags.source);
+  SLUICE_TRY(const std::uint64_t part_bytes, parse_part_size(flags.part_size));
   SLUICE_TRY(ObjectDetails details, client.head(source.bucket, source.key));
   std::string path = flags.target;
   if (path.empty() || path.back() == '/') path += base_name(source.key);
   if (is_directory(path)) path += "/" + base_name(source.key);
+  // Before the transfer, so that nothing moves in vain; `finish` decides.
+  if (flags.no_clobber && file_exists(path)) return target_exists(path);
   SLUICE_TRY(TargetFile target, TargetFile::create(path, details.summary.bytes));
   Copied copied{.target = path, .sum = {}};
   SLUICE_TRY(copied.sum,
-             download_into(client, flags, source, details, options,
+             download_into(client, flags, source, details, part_bytes, options,
                            [&](std::uint64_t) -> Result<Memory> { return Memory::host(target.span()); }));
   SLUICE_CHECK(target.finish(!flags.no_clobber));
   return copied;
@@ -133,17 +135,18 @@ Result<Copied> copy_object(Client& client, const CopyFlags& flags, const Transfe
   SLUICE_TRY(S3Location source, object_location(flags.source));
   SLUICE_TRY(S3Location target, parse_s3_location(flags.target));
   target = complete(std::move(target), source.key);
+  SLUICE_TRY(const std::uint64_t part_bytes, parse_part_size(flags.part_size));
+  SLUICE_TRY(PutRequest request, put_request(flags, target));
   SLUICE_TRY(ObjectDetails details, client.head(source.bucket, source.key));
   AlignedBuffer buffer;
   CopyFlags silent = flags;
   silent.output.quiet = true;
-  SLUICE_TRY(PartsResult got, download_into(client, silent, source, details, options,
+  SLUICE_TRY(PartsResult got, download_into(client, silent, source, details, part_bytes, options,
                                             [&](std::uint64_t bytes) -> Result<Memory> {
                                               if (bytes == 0) return Memory{};
                                               SLUICE_TRY(buffer, AlignedBuffer::allocate(bytes));
                                               return Memory::host(buffer.span());
                                             }));
-  SLUICE_TRY(PutRequest request, put_request(flags, target));
   if (flags.content_type.empty()) request.content_type = details.content_type;
   if (flags.metadata.empty()) request.user_metadata = details.user_metadata;
   Progress progress(flags.source, got.bytes, flags.output);
@@ -158,13 +161,14 @@ Result<Copied> copy_object(Client& client, const CopyFlags& flags, const Transfe
 int run_cp(const CopyFlags& flags) {
   const bool from_s3 = is_s3_location(flags.source);
   const bool to_s3 = is_s3_location(flags.target);
-  if (!from_s3 && !to_s3) {
-    print_error("neither '" + flags.source + "' nor '" + flags.target +
-                "' is an s3:// location; use cp for local copies");
-    return kUsage;
-  }
   const auto start = std::chrono::steady_clock::now();
   const Json done = {{"source", flags.source}, {"target", flags.target}};
+  if (!from_s3 && !to_s3) {
+    const Error error(ErrorCode::invalid_argument, "neither '" + printable(flags.source) + "' nor '" +
+                                                       printable(flags.target) +
+                                                       "' is an s3:// location; use cp for local copies");
+    return fail(error, flags.output, done);
+  }
   auto client = make_client(flags.client, DataPathPolicy::prefer);
   if (!client) return fail(client.error(), flags.output, done);
   auto options = transfer_options(flags.client);

@@ -68,6 +68,15 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool file_exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+Error target_exists(const std::string& path) {
+  return Error(ErrorCode::already_exists, path + " exists; leave out --no-clobber to replace it");
+}
+
 Result<TargetFile> TargetFile::create(const std::string& path, std::uint64_t bytes) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -115,8 +124,7 @@ Result<void> TargetFile::finish(bool replace) {
     return {};
   }
   if (::link(temporary_.c_str(), path_.c_str()) != 0) {
-    if (errno == EEXIST)
-      return Error(ErrorCode::already_exists, path_ + " exists; leave out --no-clobber to replace it");
+    if (errno == EEXIST) return target_exists(path_);
     return errno_error(errno, "naming " + path_);
   }
   return {};  // the destructor removes the temporary name

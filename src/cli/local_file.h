@@ -18,6 +18,10 @@ Result<AlignedBuffer> read_source(const std::string& path, std::size_t& bytes);
 
 /// Whether `path` exists and is a directory.
 bool is_directory(const std::string& path);
+/// Whether anything has that name, a dangling link included.
+bool file_exists(const std::string& path);
+/// What --no-clobber says of an existing target.
+Error target_exists(const std::string& path);
 
 /// A file that appears under its name only when complete: made beside it, mapped so that RDMA lands in it
 /// directly, renamed by `finish`. Destroying an unfinished one removes it.

@@ -56,8 +56,7 @@ Result<void> cat_one(Client& client, const CatFlags& flags, const std::string& l
   SLUICE_TRY(S3Location source, parse_s3_location(location));
   if (source.key.empty())
     return Error(ErrorCode::invalid_argument, location + " names a bucket: name an object in it");
-  SLUICE_TRY(std::uint64_t part_bytes, parse_size(flags.part_size));
-  if (part_bytes == 0) return Error(ErrorCode::invalid_argument, "--part-size: must be more than 0");
+  SLUICE_TRY(const std::uint64_t part_bytes, parse_part_size(flags.part_size));
   SLUICE_TRY(ObjectDetails details, client.head(source.bucket, source.key));
   ByteRange range{.first = 0, .bytes = details.summary.bytes};
   if (!flags.range.empty()) {
@@ -218,8 +217,7 @@ int run_cat(const CatFlags& flags) {
   for (const auto& location : flags.objects) {
     // The first failure ends it: what follows on stdout would look like the rest of this object.
     if (auto done = cat_one(*client, flags, location, *options); !done) {
-      print_error(Error(done.error()).with_context("cat " + printable(location)).describe());
-      return kFailed;
+      return fail(Error(done.error()).with_context("cat " + printable(location)), flags.output);
     }
   }
   return kDone;
@@ -231,7 +229,8 @@ int run_ls(const ListFlags& flags) {
   const bool all = flags.location.empty() || flags.location == "s3://";
   const auto done = all ? list_all_buckets(*client, flags.output) : list_location(*client, flags);
   return done ? kDone
-              : fail(Error(done.error()).with_context("ls " + printable(flags.location)), flags.output);
+              : fail(Error(done.error()).with_context(all ? "ls" : "ls " + printable(flags.location)),
+                     flags.output);
 }
 
 int run_stat(const LocationFlags& flags) {

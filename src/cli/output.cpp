@@ -19,6 +19,11 @@ void print_error(std::string_view message) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(message.size()), message.data());
 }
 
+int exit_code(const Error& error) {
+  const bool usage = error.code() == ErrorCode::invalid_argument && error.s3().http_status == 0;
+  return usage || error.code() == ErrorCode::config_error ? kUsage : kFailed;
+}
+
 int fail(const Error& error, const OutputFlags& output) {
   return fail(error, output, nlohmann::ordered_json::object());
 }
@@ -36,7 +41,7 @@ int fail(const Error& error, const OutputFlags& output, nlohmann::ordered_json d
     if (!error.s3().request_id.empty()) line += " (request " + error.s3().request_id + ")";
     print_error(line);
   }
-  return error.code() == ErrorCode::config_error ? kUsage : kFailed;
+  return exit_code(error);
 }
 
 std::string printable(std::string_view text) {

@@ -15,8 +15,11 @@ void print_json(const nlohmann::ordered_json& object);
 void print_line(std::string_view line);
 /// One line on stderr, "sluice: ..." in front.
 void print_error(std::string_view message);
+/// 2 for usage and configuration (what the caller wrote is wrong, and no server was needed to see it),
+/// else 1.
+int exit_code(const Error& error);
 /// Says what failed, as text on stderr or with --json as one object on stdout with `error`, `code`, `outcome`
-/// and whatever `done` already holds. Returns the exit code: 2 for usage and configuration, else 1.
+/// and whatever `done` already holds. Returns the exit code.
 int fail(const Error& error, const OutputFlags& output);
 int fail(const Error& error, const OutputFlags& output, nlohmann::ordered_json done);
 /// Control characters of keys and file names as \xNN, so that a listing cannot drive the terminal.

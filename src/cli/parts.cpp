@@ -34,6 +34,13 @@ std::string PartsResult::data_path() const {
   return rdma_bytes == 0 ? "http" : "mixed";
 }
 
+Result<std::uint64_t> parse_part_size(const std::string& text) {
+  auto bytes = parse_size(text);
+  if (!bytes) return std::move(bytes).error().with_context("--part-size");
+  if (*bytes == 0) return Error(ErrorCode::invalid_argument, "--part-size: must be more than 0");
+  return bytes;
+}
+
 Result<PartsResult> get_parts(Client& client, const std::string& bucket, const std::string& key,
                               const std::string& etag, std::uint64_t object_bytes, std::uint64_t first,
                               Memory into, std::uint64_t part_bytes, const TransferOptions& options,

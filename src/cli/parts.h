@@ -24,6 +24,9 @@ struct PartsResult {
   [[nodiscard]] std::string data_path() const;  ///< "rdma", "http", "none" or "mixed"
 };
 
+/// The flag --part-size, more than 0. Errors: invalid_argument.
+Result<std::uint64_t> parse_part_size(const std::string& text);
+
 /// Gets [first, first + bytes) of `bucket`/`key` into `into` (same length) in parts of `part_bytes`, several
 /// in flight, every part pinned to `etag` (design rule 8). `on_part(offset_in_into, bytes, path)` is called
 /// in completion order from the client's thread. On an error the parts in flight are cancelled and waited

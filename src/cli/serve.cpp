@@ -98,6 +98,17 @@ Result<void> write_ready_file(const std::string& path, const std::string& text) 
   return {};
 }
 
+/// A file that the gateway leaves only while it runs: gone however `serve` ends. Empty: none.
+struct RemovedAtEnd {
+  std::string path;
+  RemovedAtEnd() = default;
+  RemovedAtEnd(const RemovedAtEnd&) = delete;
+  RemovedAtEnd& operator=(const RemovedAtEnd&) = delete;
+  ~RemovedAtEnd() {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
+};
+
 /// Signals that end the gateway arrive on a descriptor; blocked before any thread starts, so in all of them.
 Result<FileDescriptor> stop_signals() {
   sigset_t set;
@@ -152,8 +163,11 @@ Result<void> serve(const ServeFlags& flags) {
 
   const auto address = gateway->address();
   const std::string endpoint = (flags.tls_certificate.empty() ? "http://" : "https://") + address.to_string();
+  RemovedAtEnd generated_file;
+  RemovedAtEnd ready_file;
   if (credentials.generated) {
     SLUICE_TRY(credentials.file, write_generated(credentials, flags.credentials_file, address.port));
+    generated_file.path = credentials.file;
   }
   std::string fabrics;
   for (const auto& identity : gateway->fabrics()) fabrics += (fabrics.empty() ? "" : ",") + identity.name;
@@ -174,14 +188,13 @@ Result<void> serve(const ServeFlags& flags) {
                                           {"instance_id", gateway->instance_id()},
                                           {"pid", ::getpid()}};
     SLUICE_CHECK(write_ready_file(flags.ready_file, ready.dump() + "\n"));
+    ready_file.path = flags.ready_file;
   }
   const int signal = wait_for_signal(signals);
   log::info("stopping", {{"signal", signal}});
   const auto left = gateway->stop(Deadline::after(shutdown_timeout));
   gateway.reset();
   store.reset();
-  if (!flags.ready_file.empty()) ::unlink(flags.ready_file.c_str());
-  if (credentials.generated) ::unlink(credentials.file.c_str());
   log::info("stopped", {{"requests_cut_off", static_cast<std::uint64_t>(left.requests_cut_off)},
                         {"fabric_operations_left", static_cast<std::uint64_t>(left.fabric_operations_left)}});
   return {};
@@ -193,7 +206,7 @@ int run_serve(const ServeFlags& flags) {
   const auto done = serve(flags);
   if (done) return kDone;
   print_error(Error(done.error()).describe());
-  return done.error().code() == ErrorCode::config_error ? kUsage : kFailed;
+  return exit_code(done.error());
 }
 
 }  // namespace sluice::cli
