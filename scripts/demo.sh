@@ -95,8 +95,8 @@ copy() { # copy WHAT POLICY WANTED_PATH SOURCE TARGET
   path=$(json data_path "$line")
   [ "$path" = "$3" ] || die "$1 with --data-path $2 took the data path '$path', not '$3': $line"
   [ "$(json bytes "$line")" = "$bytes" ] || die "$1 moved $(json bytes "$line") bytes of $bytes: $line"
-  printf '%-6s %-9s %-10s %12s %9.3f %6.0f MiB/s  %s\n' "$1" "$path" "$(json fabric "$line" | sed 's/^$/-/')" "$bytes" \
-    "$(json seconds "$line")" "$(awk -v b="$bytes" -v s="$(json seconds "$line")" 'BEGIN { print b / 1048576 / (s > 0 ? s : 1e-9) }')" \
+  printf '%-6s %-9s %-10s %12s %9.3f %6s MiB/s  %s\n' "$1" "$path" "$(json fabric "$line" | sed 's/^$/-/')" "$bytes" \
+    "$(json seconds "$line")" "$(awk -v b="$bytes" -v s="$(json seconds "$line")" 'BEGIN { r = b / 1048576 / (s > 0 ? s : 1e-9); printf(r < 10 ? "%.1f" : "%.0f", r) }')" \
     "$(json checksum "$line")"
 }
 there_and_back() { # there_and_back POLICY WANTED_PATH
@@ -112,4 +112,4 @@ printf '\nBoth copies that came back are identical to the file (cmp).\n\n'
 run doctor >"$dir/doctor" || die "sluice doctor failed: $(cat "$dir/doctor")"
 awk '/^[^ ]/ { wanted = /^Fabrics/ } wanted' "$dir/doctor"
 stop_gateway || die "the gateway did not end cleanly"
-printf '(sluice doctor says more)\n\nDone: the payload went by RDMA writes and reads over libfabric; HTTP carried only the signed requests.\n'
+printf '(sluice doctor says more)\n\nDone: in the rdma rows the payload went by RDMA reads (put) and writes (get) over libfabric,\nand HTTP carried only the signed requests. In the http rows it travelled in HTTP bodies.\n'
