@@ -18,12 +18,14 @@ struct FabricReport {
   std::string detail;  ///< library version and address format, or why it is not usable and what to do
 };
 
-/// Splits and checks a `--fabric` list ("ofi:tcp", "ofi:net,ofi:tcp;ofi_rxm", "none", "default"). "ofi:tcp" stands for the best
-/// socket provider that libfabric has here: net (1.17), tcp (1.18 and later), then tcp;ofi_rxm (fabric.md 0.2).
-/// Errors: config_error naming the unknown one, the known ones and how to turn RDMA off.
+/// Splits and checks a `--fabric` list ("ofi:tcp", "ofi:net,ofi:tcp;ofi_rxm", "none", "default"). "ofi:tcp"
+/// stands for the best socket provider that libfabric has here: net (1.17), tcp (1.18 and later), then
+/// tcp;ofi_rxm (fabric.md 0.2). Errors: config_error naming the unknown one, the known ones and how to turn
+/// RDMA off.
 Result<std::vector<std::string>> parse_fabric_list(std::string_view text);
 
-/// The process-wide client half of that name (one registration table, one progress thread). Opened on first use.
+/// The process-wide client half of that name (one registration table, one progress thread). Opened on first
+/// use.
 Result<std::shared_ptr<ClientFabric>> client_fabric(std::string_view name);
 /// A new server half for the calling thread.
 Result<std::unique_ptr<ServerFabric>> make_server_fabric(std::string_view name);
