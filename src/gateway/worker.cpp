@@ -19,9 +19,10 @@ Worker::~Worker() {
 }
 
 Result<void> Worker::start() {
-  std::promise<Result<void>> opened;
-  auto answer = opened.get_future();
-  thread_ = std::thread([this, &opened] { run(opened); });
+  // Shared: the thread may still be inside set_value when the answer is here already.
+  auto opened = std::make_shared<std::promise<Result<void>>>();
+  auto answer = opened->get_future();
+  thread_ = std::thread([this, opened] { run(*opened); });
   Result<void> result = answer.get();
   if (!result) thread_.join();
   return result;
