@@ -216,10 +216,10 @@ Result<ObjectInfo> publish(Tree& tree, TempFile& temp, Publication publication) 
   made.paths.clear();
 
   // The object is visible from here on: what fails now leaves it there.
-  SLUICE_TRY(FileVersion version, current_version(temp.fd()));
-  const std::uint64_t renamed_at = version.ctime_ns;
-  version = before;  // and not what another program may have made of it since
-  version.ctime_ns = renamed_at;
+  const auto after = current_version(temp.fd());
+  if (!after) return Error(after.error()).with_outcome(Outcome::uncertain);
+  FileVersion version = before;  // and not what another program may have made of it since
+  version.ctime_ns = after->ctime_ns;
   if (tree.durable_names()) {
     auto synced = sync_folder(folder.get());
     if (synced)

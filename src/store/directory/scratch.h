@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/file.h"
 #include "sluice/error.h"
@@ -23,7 +24,8 @@ class TempFile {
   TempFile() = default;
   TempFile(const Scratch& scratch, FileDescriptor file, std::string name)
       : scratch_(&scratch), file_(std::move(file)), name_(std::move(name)) {}
-  TempFile(TempFile&& other) noexcept = default;
+  TempFile(TempFile&& other) noexcept
+      : scratch_(other.scratch_), file_(std::move(other.file_)), name_(std::exchange(other.name_, {})) {}
   TempFile& operator=(TempFile&& other) noexcept;
   ~TempFile() { remove(); }
   [[nodiscard]] int fd() const { return file_.get(); }
