@@ -82,6 +82,8 @@ class Checker:
         top = relative.split("/", 1)[0]
         if top in ("tests", "bench", "examples"):
             places.append(top)
+        if top == "bench":
+            places.append("tests")  # starts its gateway with the tests' fixtures
         for place in places:
             if (self.root / place / name).is_file():
                 return f"{place}/{name}"

@@ -109,11 +109,14 @@ std::string format_amz_date(WallClock::time_point when) {
 
 std::string format_http_date(WallClock::time_point when) {
   const Fields f = split(when);
-  std::array<char, 96> text;
-  std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[f.weekday].data(),
-                f.day, kMonths[static_cast<std::size_t>(f.month - 1)].data(), f.year, f.hour, f.minute,
-                f.second);
-  return text.data();
+  std::array<char, 16> day;
+  std::snprintf(day.data(), day.size(), ", %02d ", f.day);
+  std::array<char, 48> rest;
+  std::snprintf(rest.data(), rest.size(), " %04d %02d:%02d:%02d GMT", f.year, f.hour, f.minute, f.second);
+  std::string text(kDays[f.weekday]);
+  text += day.data();
+  text += kMonths[static_cast<std::size_t>(f.month - 1)];
+  return text + rest.data();
 }
 
 std::string format_iso8601(WallClock::time_point when) {
