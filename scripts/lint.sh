@@ -48,9 +48,9 @@ run_on() { # run_on COMMAND... -- PATTERN...: the command on the files
 }
 # shellcheck disable=SC2016  # $0 is awk's
 shell_scripts() { sources | tr '\n' '\0' | xargs -0 awk 'FNR == 1 { if ($0 ~ /^#!.*[\/ ](ba)?sh$/) print FILENAME; nextfile }'; }
-check_shell() { shell_scripts | tr '\n' '\0' | xargs -0 shellcheck; }
+check_shell() { shell_scripts | tr '\n' '\0' | xargs -0 shellcheck -x; }
 # Names of the standard library and of S3 that look like misspelt English.
-check_spelling() { run_on codespell --ignore-words-list=inout,te,unexpect,statics -- . ':!LICENSE'; }
+check_spelling() { run_on codespell --ignore-words-list=inout,te,unexpect,statics,fo,ment -- . ':!LICENSE'; }
 check_python() { sources '*.py' | tr '\n' '\0' | xargs -0 python3 -c 'import ast, sys
 for name in sys.argv[1:]: ast.parse(open(name, encoding="utf-8").read(), name)'; }
 

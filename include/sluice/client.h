@@ -30,8 +30,8 @@ struct ByteRange {
 struct GetRequest {
   std::string bucket;
   std::string key;
-  /// Unset: the whole object. A range that reaches past the end delivers what there is; one that starts past it is
-  /// `range_not_satisfiable`.
+  /// Unset: the whole object. A range that reaches past the end delivers what there is; one that starts past
+  /// it is `range_not_satisfiable`.
   std::optional<ByteRange> range;
   std::string if_match;       ///< ETag the object must have; empty: any
   std::string if_none_match;  ///< ETag the object must not have (`not_modified`); empty: any
@@ -84,10 +84,10 @@ struct BucketSummary {
 
 /// What was learnt about the endpoint; for `doctor` and for tests.
 struct EndpointReport {
-  bool discovered = false;        ///< it answered the discovery document
+  bool discovered = false;  ///< it answered the discovery document
   std::string instance_id;
   std::vector<std::string> fabrics;  ///< names that both sides have, best first
-  std::string rdma_unavailable;   ///< why RDMA cannot be used; empty if it can
+  std::string rdma_unavailable;      ///< why RDMA cannot be used; empty if it can
   std::chrono::milliseconds lease{0};
   std::chrono::milliseconds drain{0};
   std::uint64_t max_window_bytes = 0;
@@ -98,7 +98,8 @@ struct CallOptions {
   std::optional<std::chrono::milliseconds> timeout;  ///< unset: ClientOptions::request_timeout
 };
 
-/// An S3 endpoint. Movable handle; safe from any thread. Owns one thread for HTTP; RDMA progress is one thread per process.
+/// An S3 endpoint. Movable handle; safe from any thread. Owns one thread for HTTP; RDMA progress is one
+/// thread per process.
 ///
 /// After `fork` a child must not use a Client made before: every call answers `unsupported`.
 class SLUICE_EXPORT Client {
@@ -128,8 +129,8 @@ class SLUICE_EXPORT Client {
   /// Asks the discovery document (again) and matches fabrics.
   Result<EndpointReport> probe(CallOptions options = {});
 
-  /// Cancels everything, waits for the fences until `timeout`, returns how many transfers had to be left behind
-  /// (their memory is quarantined). Further calls answer `cancelled`.
+  /// Cancels everything, waits for the fences until `timeout`, returns how many transfers had to be left
+  /// behind (their memory is quarantined). Further calls answer `cancelled`.
   std::size_t close(std::chrono::milliseconds timeout);
 
  private:

@@ -95,7 +95,8 @@ class SLUICE_EXPORT Error {
   [[nodiscard]] const std::string& message() const noexcept;  ///< for people; names the thing and the cure
   [[nodiscard]] const S3Detail& s3() const noexcept;
   [[nodiscard]] const NativeDetail& native() const noexcept;
-  /// The message with the contexts around it, outermost first: "put s3://b/k: sending the head: connection reset".
+  /// The message with the contexts around it, outermost first: "put s3://b/k: sending the head: connection
+  /// reset".
   [[nodiscard]] std::string describe() const;
 
   // Builders; each returns *this so that they chain on a temporary.
@@ -119,7 +120,8 @@ template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
-  Result(Error error) : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 };
 
 /// An Error from an errno value: names `what`, picks the code, keeps the number.

@@ -9,8 +9,9 @@ namespace sluice {
 
 class CancelState;
 
-/// Unhooks its callback when destroyed. After `~CancelRegistration` returns the callback does not run any more
-/// (if it is running on another thread, the destructor waits for it; from inside the callback it does not).
+/// Unhooks its callback when destroyed. After `~CancelRegistration` returns the callback does not run any
+/// more (if it is running on another thread, the destructor waits for it; from inside the callback it does
+/// not).
 class CancelRegistration {
  public:
   CancelRegistration() = default;

@@ -18,7 +18,9 @@ class Deadline {
   [[nodiscard]] Clock::time_point when() const { return when_; }
   [[nodiscard]] bool expired() const { return Clock::now() >= when_; }
   /// Time left, never negative.
-  [[nodiscard]] Clock::duration remaining() const { return std::max(when_ - Clock::now(), Clock::duration::zero()); }
+  [[nodiscard]] Clock::duration remaining() const {
+    return std::max(when_ - Clock::now(), Clock::duration::zero());
+  }
   [[nodiscard]] std::chrono::milliseconds remaining_ms() const {
     return std::chrono::ceil<std::chrono::milliseconds>(remaining());
   }

@@ -12,11 +12,12 @@
 
 namespace sluice {
 
-std::string hex_encode(std::span<const std::byte> bytes);  ///< lower case
+std::string hex_encode(std::span<const std::byte> bytes);   ///< lower case
 std::string hex_u64(std::uint64_t value, int digits = 16);  ///< zero padded, lower case
 Result<std::vector<std::byte>> hex_decode(std::string_view text);
 std::string base64_encode(std::span<const std::byte> bytes);
-Result<std::vector<std::byte>> base64_decode(std::string_view text);  ///< with padding, no white space, no stray bits
+Result<std::vector<std::byte>> base64_decode(
+    std::string_view text);  ///< with padding, no white space, no stray bits
 /// Big-endian base64 of a 64-bit value: how x-amz-checksum-crc64nvme is spelled (protocol.md 2.6).
 std::string base64_u64_be(std::uint64_t value);
 

@@ -17,9 +17,10 @@ namespace sluice {
 
 /// Every component that starts work owns one. Safe from any thread.
 ///
-/// `enter(name)` hands out a Holder or the error `cancelled` once `close` was called. `close` refuses newcomers,
-/// waits until the last Holder is gone or the deadline passes, and returns the names of those still inside.
-/// Destroying a non-empty gate aborts in debug builds and names the holders: whoever is inside would outlive us.
+/// `enter(name)` hands out a Holder or the error `cancelled` once `close` was called. `close` refuses
+/// newcomers, waits until the last Holder is gone or the deadline passes, and returns the names of those
+/// still inside. Destroying a non-empty gate aborts in debug builds and names the holders: whoever is inside
+/// would outlive us.
 class Gate {
  public:
   explicit Gate(std::string name) : name_(std::move(name)) {}

@@ -29,7 +29,8 @@ inline constexpr std::uint64_t kWindowBytes = 5 * kGiB;
 /// The gateway's lease for one request is kLease + bytes / kLeaseMinRate (protocol.md 8.4 step 9).
 inline constexpr std::chrono::milliseconds kLease = 5s;
 inline constexpr std::uint64_t kLeaseMinBytesPerSecond = 32 * kMiB;
-/// No lease or drain is longer, whatever a discovery document says: sums of them stay below Deadline::never().
+/// No lease or drain is longer, whatever a discovery document says: sums of them stay below
+/// Deadline::never().
 inline constexpr std::chrono::milliseconds kLongestLease = 1000h;
 /// How long operations that were posted inside the lease may take to come home before their lane is retired.
 inline constexpr std::chrono::milliseconds kDrain = 3s;
@@ -71,7 +72,8 @@ inline constexpr std::chrono::milliseconds kRequestTimeout = 30s;  ///< client d
 inline constexpr std::size_t kServerConnections = 1024;
 inline constexpr std::size_t kConnectionsPerPeer = 256;
 inline constexpr std::size_t kClientConnections = 64;
-/// What one read of a head asks for: most heads and small bodies fit in one; larger bodies bypass this buffer.
+/// What one read of a head asks for: most heads and small bodies fit in one; larger bodies bypass this
+/// buffer.
 inline constexpr std::size_t kHeadReadBytes = 8 * kKiB;
 inline constexpr std::size_t kChunkedReadBytes = 16 * kKiB;  ///< the same for chunk framing
 inline constexpr std::size_t kChunkLineBytes = 1 * kKiB;     ///< a chunk's size and its (ignored) extensions
@@ -80,15 +82,16 @@ inline constexpr std::size_t kTrailerBytes = 8 * kKiB;       ///< all trailer fi
 inline constexpr std::uint64_t kDrainBytes = 256 * kKiB;
 /// How long a connection that we close goes on reading, so that a reset does not overtake our response.
 inline constexpr std::chrono::milliseconds kLingerTimeout = 2s;
-/// Over the connection limits: how many at a time get a polite 503, and for how long, before the door is just shut.
+/// Over the connection limits: how many at a time get a polite 503, and for how long, before the door is just
+/// shut.
 inline constexpr std::size_t kRefusalsAtATime = 32;
 /// Looks at a peer whose unread bytes hide its closing from readiness events.
 inline constexpr std::chrono::milliseconds kPeerCheck = 200ms;
 /// Accepting goes on after this when descriptors or memory ran out.
 inline constexpr std::chrono::milliseconds kAcceptRetry = 100ms;
-inline constexpr int kListenBacklog = 1024;                 ///< net.core.somaxconn caps it
-inline constexpr int kInterimResponses = 16;                ///< 1xx responses a client skips per request
-inline constexpr std::size_t kConnectionWaiters = 16384;    ///< requests that wait for a pooled connection
+inline constexpr int kListenBacklog = 1024;               ///< net.core.somaxconn caps it
+inline constexpr int kInterimResponses = 16;              ///< 1xx responses a client skips per request
+inline constexpr std::size_t kConnectionWaiters = 16384;  ///< requests that wait for a pooled connection
 
 // --- S3
 // -----------------------------------------------------------------------------------------------------
@@ -115,22 +118,23 @@ inline constexpr std::chrono::seconds kRetryAfterCap = 60s;
 inline constexpr std::size_t kRequestsInFlight = 256;
 inline constexpr std::uint64_t kStagingBytes = 256 * kMiB;  ///< staging memory over all requests
 inline constexpr std::size_t kReplayEntries = 1U << 20U;    ///< signatures remembered for the lease window
-/// How long an RDMA request waits for staging before it is declined (the client then takes the body), and how long
-/// a body waits before 503.
+/// How long an RDMA request waits for staging before it is declined (the client then takes the body), and how
+/// long a body waits before 503.
 inline constexpr std::chrono::milliseconds kStagingWaitRdma = 500ms;
 inline constexpr std::chrono::milliseconds kStagingWaitHttp = 10s;
 inline constexpr std::size_t kStagingWaiters = 1024;
-/// A fabric reports every operation's end itself within connect and progress time-out; a mover that hears nothing for
-/// this long closes the window under it.
+/// A fabric reports every operation's end itself within connect and progress time-out; a mover that hears
+/// nothing for this long closes the window under it.
 inline constexpr std::chrono::milliseconds kCompletionPatience = kConnectTimeout + kProgressTimeout + 1s;
-/// How long after lease and drain a mover still waits for the fabric to say that an operation ended; less than kClientMargin.
+/// How long after lease and drain a mover still waits for the fabric to say that an operation ended; less
+/// than kClientMargin.
 inline constexpr std::chrono::milliseconds kDrainGrace = 200ms;
 /// What stopping may take beyond its deadline: operations in flight come home or their lanes are retired.
 inline constexpr std::chrono::milliseconds kStopGrace = kProgressTimeout + 2s;
 inline constexpr std::size_t kGatewayThreads = 64;  ///< more workers than any machine has use for
 /// Objects up to this go out in one piece with their response head.
 inline constexpr std::uint64_t kSingleWriteBytes = 64 * kKiB;
-inline constexpr std::size_t kBlockingThreads = 4;          ///< fsync, cold reads, directory walks
+inline constexpr std::size_t kBlockingThreads = 4;  ///< fsync, cold reads, directory walks
 inline constexpr std::size_t kBlockingQueue = 4096;
 inline constexpr std::chrono::milliseconds kShutdown = 15s;
 
@@ -144,15 +148,20 @@ inline constexpr std::chrono::milliseconds kBackoffCap = 5s;
 /// An unreachable fabric is left alone for this long.
 inline constexpr std::chrono::milliseconds kFabricRetry = 30s;
 
-// --- directory store ----------------------------------------------------------------------------------------
-/// Metadata record of an object: ext4 keeps all attributes of a file in one 4096-byte block, shared with others'.
+// --- directory store
+// ----------------------------------------------------------------------------------------
+/// Metadata record of an object: ext4 keeps all attributes of a file in one 4096-byte block, shared with
+/// others'.
 inline constexpr std::size_t kMetadataRecordBytes = 3584;
 /// Smaller writes are done where they are: they cost less than the way to the pool and back.
 inline constexpr std::size_t kInlineWriteBytes = 64 * kKiB;
-inline constexpr std::uint64_t kPreallocateBytes = kMiB;     ///< from here on room is reserved before the first byte
-inline constexpr std::uint64_t kWritebackBytes = 16 * kMiB;  ///< handed to the disk at once, so that fsync is short
-inline constexpr int kCommitAttempts = 100;                  ///< while others make and remove the same folders
-inline constexpr std::size_t kDurableFolders = 1U << 16U;    ///< folders remembered as synced (about 5 MiB)
-inline constexpr std::size_t kLinkedFolders = 4;  ///< links to folders that a listing follows within each other
+inline constexpr std::uint64_t kPreallocateBytes =
+    kMiB;  ///< from here on room is reserved before the first byte
+inline constexpr std::uint64_t kWritebackBytes =
+    16 * kMiB;                               ///< handed to the disk at once, so that fsync is short
+inline constexpr int kCommitAttempts = 100;  ///< while others make and remove the same folders
+inline constexpr std::size_t kDurableFolders = 1U << 16U;  ///< folders remembered as synced (about 5 MiB)
+inline constexpr std::size_t kLinkedFolders =
+    4;  ///< links to folders that a listing follows within each other
 
 }  // namespace sluice::limits

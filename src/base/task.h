@@ -1,8 +1,9 @@
-// Coroutines on Asio: the type, the one place that spawns them, and bridges from callbacks and blocking calls.
+// Coroutines on Asio: the type, the one place that spawns them, and bridges from callbacks and blocking
+// calls.
 //
 // The rules are style.md 8.5: parameters by value (or references to what outlives the operation), coroutine
-// lambdas capture nothing, nothing thread-local or locked across co_await, and with g++ 12 no braced aggregate
-// or capturing lambda inside an expression that contains co_await: name it first.
+// lambdas capture nothing, nothing thread-local or locked across co_await, and with g++ 12 no braced
+// aggregate or capturing lambda inside an expression that contains co_await: name it first.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,7 +25,8 @@ using Task = boost::asio::awaitable<T>;
 using Executor = boost::asio::any_io_executor;
 
 /// Starts `task` on `executor`, held by `gate` until it ends. The only detached spawn in Sluice. An exception
-/// that escapes is logged with `name` and dropped (it is a bug: errors are values). Returns `cancelled` if the gate is closing.
+/// that escapes is logged with `name` and dropped (it is a bug: errors are values). Returns `cancelled` if
+/// the gate is closing.
 Result<void> spawn(Executor executor, Gate& gate, std::string name, Task<void> task);
 
 /// Suspends until the deadline. Ends early with `cancelled` if the coroutine is cancelled.
@@ -37,7 +39,8 @@ class OneShot {
  public:
   explicit OneShot(Executor executor);
   void set(T value);  ///< safe from any thread; only the first call counts
-  /// One coroutine, once, on `executor`. `timeout` error when the deadline passes first (a later `set` is dropped).
+  /// One coroutine, once, on `executor`. `timeout` error when the deadline passes first (a later `set` is
+  /// dropped).
   Task<Result<T>> wait(Deadline deadline);
   [[nodiscard]] bool ready() const;
 

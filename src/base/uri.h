@@ -23,7 +23,8 @@ struct EndpointUrl {
 };
 Result<EndpointUrl> parse_endpoint_url(std::string_view text);
 
-/// "s3://bucket", "s3://bucket/", "s3://bucket/any/key?even=this": the key is everything after the first slash.
+/// "s3://bucket", "s3://bucket/", "s3://bucket/any/key?even=this": the key is everything after the first
+/// slash.
 struct S3Location {
   std::string bucket;
   std::string key;  ///< empty: the bucket itself
@@ -31,7 +32,8 @@ struct S3Location {
 [[nodiscard]] bool is_s3_location(std::string_view text);
 Result<S3Location> parse_s3_location(std::string_view text);
 
-/// "127.0.0.1:9000", "[::1]:0", ":9000" (0.0.0.0: all IPv4 interfaces), "9000" (127.0.0.1). Port 0: any free one.
+/// "127.0.0.1:9000", "[::1]:0", ":9000" (0.0.0.0: all IPv4 interfaces), "9000" (127.0.0.1). Port 0: any free
+/// one.
 struct ListenAddress {
   std::string host;
   std::uint16_t port = 0;

@@ -2,15 +2,18 @@
 //
 // Ownership of a window, as transfers:
 //   before mint                the caller owns the bytes
-//   mint .. revoke's callback  the *token* owns the window: the peer may read or write it at any moment, the caller
+//   mint .. revoke's callback  the *token* owns the window: the peer may read or write it at any moment, the
+//   caller
 //                              keeps its hands off (a put source may be read)
-//   callback says fenced       the caller owns the bytes again; no RDMA touches them any more, whatever the peer does
-//   callback says quarantined  the memory is lost to the caller until the process ends or a later fence succeeds;
+//   callback says fenced       the caller owns the bytes again; no RDMA touches them any more, whatever the
+//   peer does callback says quarantined  the memory is lost to the caller until the process ends or a later
+//   fence succeeds;
 //                              the region stays referenced so that pooled memory is not reused
 // If the peer's process dies in between nothing changes: revoke still has to be called.
 //
-// Ownership of local memory given to Target::write/read: the fabric's until the completion runs, the caller's after.
-// A completion that reports an error has already taken the memory back from the fabric (by retiring the lane).
+// Ownership of local memory given to Target::write/read: the fabric's until the completion runs, the caller's
+// after. A completion that reports an error has already taken the memory back from the fabric (by retiring
+// the lane).
 #pragma once
 
 #include <cstdint>
@@ -44,15 +47,17 @@ enum class RevokeReason : std::uint8_t {
   doubtful,   ///< anything else: timeout, cancel, error, lost connection, odd reply
 };
 
-/// The grant of one window to one server. Move-only; made by ClientFabric::mint, fresh for every posted request.
+/// The grant of one window to one server. Move-only; made by ClientFabric::mint, fresh for every posted
+/// request.
 ///
-/// Exactly one `revoke` ends it. Destroying it unrevoked (or assigning over it) revokes as doubtful with the default
-/// fence deadline and blocks until that is decided. In a forked child (fork.h) the token is forgotten instead, without
-/// a call into the provider, and a revoke answers `quarantined`. Thread-safety: one thread at a time.
+/// Exactly one `revoke` ends it. Destroying it unrevoked (or assigning over it) revokes as doubtful with the
+/// default fence deadline and blocks until that is decided. In a forked child (fork.h) the token is forgotten
+/// instead, without a call into the provider, and a revoke answers `quarantined`. Thread-safety: one thread
+/// at a time.
 class Token {
  public:
-  /// A provider's side of a token. `revoke` is called exactly once before destruction (never in a forked child), and
-  /// the Impl may be destroyed as soon as it returns, `done` pending or not.
+  /// A provider's side of a token. `revoke` is called exactly once before destruction (never in a forked
+  /// child), and the Impl may be destroyed as soon as it returns, `done` pending or not.
   class Impl {
    public:
     virtual ~Impl() = default;
@@ -69,8 +74,8 @@ class Token {
   /// Ends the grant. `done` runs exactly once, on any thread, possibly before this returns, and no later than
   /// shortly after `deadline`. It must not block.
   void revoke(RevokeReason reason, Deadline deadline, std::function<void(FenceOutcome)> done) &&;
-  /// The same, blocking. Never on a thread that the fabric's own progress needs. A provider that has not answered
-  /// limits::kFenceGrace after `deadline` counts as `quarantined`.
+  /// The same, blocking. Never on a thread that the fabric's own progress needs. A provider that has not
+  /// answered limits::kFenceGrace after `deadline` counts as `quarantined`.
   [[nodiscard]] FenceOutcome revoke_and_wait(RevokeReason reason, Deadline deadline) &&;
   [[nodiscard]] bool live() const { return impl_ != nullptr; }
 
@@ -103,7 +108,8 @@ class ClientFabric {
 /// What the gateway allows a token to do; from the HTTP request, never from the token.
 struct OpenPolicy {
   Direction direction = Direction::get;
-  /// The address the HTTP request came from: the token's endpoint must have it, unless it is in `allowed_peers`.
+  /// The address the HTTP request came from: the token's endpoint must have it, unless it is in
+  /// `allowed_peers`.
   std::string peer_address;
   std::vector<std::string> allowed_peers;
   /// The HTTP connection's local address, to which the server's lane is bound.
@@ -113,21 +119,23 @@ struct OpenPolicy {
   Deadline drain = Deadline::never();
 };
 
-/// Bytes moved, or why not. Errors carry outcome `refused` if the operation was never posted, else `uncertain`.
+/// Bytes moved, or why not. Errors carry outcome `refused` if the operation was never posted, else
+/// `uncertain`.
 using Completion = std::function<void(Result<std::uint64_t>)>;
 
 /// A peer's window, opened for one request. Only on its fabric's thread.
 ///
-/// An operation outside the window, an empty one and one against the policy's direction fail with invalid_argument
-/// without a post; after `close` everything fails with cancelled, after the lease with lease_expired: all `refused`.
+/// An operation outside the window, an empty one and one against the policy's direction fail with
+/// invalid_argument without a post; after `close` everything fails with cancelled, after the lease with
+/// lease_expired: all `refused`.
 class Target {
  public:
   /// Must be closed first (`close` has called back; destroying it inside that callback is fine).
   virtual ~Target() = default;
   [[nodiscard]] virtual std::uint64_t window_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t max_operation_bytes() const = 0;
-  /// Moves local -> window (GET). `local` stays valid and unchanged until `done`. The completion means that the
-  /// bytes are visible in the peer's memory (delivery complete). Operations may complete in any order.
+  /// Moves local -> window (GET). `local` stays valid and unchanged until `done`. The completion means that
+  /// the bytes are visible in the peer's memory (delivery complete). Operations may complete in any order.
   /// Never calls `done` before returning. Deadline, lease and progress time-outs end it with an error.
   virtual void write(std::uint64_t offset_in_window, std::span<const std::byte> local, Completion done) = 0;
   /// Moves window -> local (PUT). `local` belongs to the fabric until `done`.
@@ -146,22 +154,24 @@ struct ParsedToken {
   std::uint64_t key = 0;
 };
 
-/// The server half: the initiator. One instance belongs to one thread ("only on its thread" for every call but
-/// `identity`). It never blocks; `progress` runs completions. Waiting: poll `wait_descriptor()` for readability
-/// after `progress` returned `idle`, and call `progress` again when readable.
+/// The server half: the initiator. One instance belongs to one thread ("only on its thread" for every call
+/// but `identity`). It never blocks; `progress` runs completions. Waiting: poll `wait_descriptor()` for
+/// readability after `progress` returned `idle`, and call `progress` again when readable.
 class ServerFabric {
  public:
   virtual ~ServerFabric() = default;
   [[nodiscard]] virtual const FabricIdentity& identity() const = 0;
   /// Whether a token of this text is ours to open (provider and wire protocol match).
   [[nodiscard]] virtual bool speaks(const ParsedToken& token) const = 0;
-  /// Errors: token_refused (endpoint name malformed, address not allowed, size), overloaded (lanes), all `refused`.
+  /// Errors: token_refused (endpoint name malformed, address not allowed, size), overloaded (lanes), all
+  /// `refused`.
   virtual Result<std::unique_ptr<Target>> open(const ParsedToken& token, const OpenPolicy& policy) = 0;
 
   enum class Progress : std::uint8_t { idle, again };
   /// Reaps completions, retries posts that met a full queue, enforces deadlines. Bounded work per call.
   virtual Progress progress() = 0;
-  /// Readable when `progress` has something to do (deadlines included). The same descriptor for the whole life.
+  /// Readable when `progress` has something to do (deadlines included). The same descriptor for the whole
+  /// life.
   [[nodiscard]] virtual int wait_descriptor() const = 0;
   /// Operations posted and not completed.
   [[nodiscard]] virtual std::size_t outstanding() const = 0;

@@ -1,9 +1,10 @@
 // What happens to a child after fork.
 //
-// A forked child has the parent's lanes in memory but not its progress thread, and its writes would go to copies of
-// the parent's pages. So in a child every mint and open fails with `unsupported` and says to exec, or to fork before
-// the first use; tokens inherited from the parent are forgotten without a call into the fabric library (the parent
-// still owns the windows). The HTTP data path of a *new* Client works in the child.
+// A forked child has the parent's lanes in memory but not its progress thread, and its writes would go to
+// copies of the parent's pages. So in a child every mint and open fails with `unsupported` and says to exec,
+// or to fork before the first use; tokens inherited from the parent are forgotten without a call into the
+// fabric library (the parent still owns the windows). The HTTP data path of a *new* Client works in the
+// child.
 #pragma once
 
 #include "sluice/error.h"

@@ -1,4 +1,5 @@
-// The ofi1 token's text (protocol.md 3.6): <base hex>:<size hex>:ofi1:<provider>:<endpoint name hex>:<key hex>.
+// The ofi1 token's text (protocol.md 3.6): <base hex>:<size hex>:ofi1:<provider>:<endpoint name hex>:<key
+// hex>.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@ namespace sluice::fabric {
 
 /// 16-digit base, size and key, lower case. `token` must satisfy what `parse_token_text` checks.
 std::string format_token_text(const ParsedToken& token);
-/// Strict on fields, lengths, hex, size > 0, base + size not wrapping, name 1..192 bytes, provider [a-z0-9_;]{1,32};
-/// lenient on blanks around, one trailing ';' and upper-case hex (protocol.md 7.3).
-/// Errors: token_refused, without the token's text in the message.
+/// Strict on fields, lengths, hex, size > 0, base + size not wrapping, name 1..192 bytes, provider
+/// [a-z0-9_;]{1,32}; lenient on blanks around, one trailing ';' and upper-case hex (protocol.md 7.3). Errors:
+/// token_refused, without the token's text in the message.
 Result<ParsedToken> parse_token_text(std::string_view text);
 
 /// Checks a socket endpoint name before libfabric sees it (fabric.md section 8 rule 12): AF_INET 16 bytes or

@@ -19,13 +19,13 @@ std::string_view to_string(Direction direction) noexcept;
 /// Memory that Sluice knows for RDMA. Shared ownership: the user's handle and every token out on it hold one
 /// reference each; the last owner deregisters. Safe from any thread.
 ///
-/// Dropping the user's handle while a token is out marks the region as leaving: no new window can be made of it,
-/// and the deregistration happens when the last token has been fenced (design rule 2).
+/// Dropping the user's handle while a token is out marks the region as leaving: no new window can be made of
+/// it, and the deregistration happens when the last token has been fenced (design rule 2).
 class Region {
  public:
-  /// Enters the process-wide table (region_table.h). `owner` keeps pooled memory alive as long as the region; it
-  /// is null for memory of the user's, which must outlive the region or, after a failed fence, the quarantine.
-  /// Errors: invalid_argument when the memory is null, empty or wraps around.
+  /// Enters the process-wide table (region_table.h). `owner` keeps pooled memory alive as long as the region;
+  /// it is null for memory of the user's, which must outlive the region or, after a failed fence, the
+  /// quarantine. Errors: invalid_argument when the memory is null, empty or wraps around.
   static Result<std::shared_ptr<Region>> make(Memory memory, std::shared_ptr<void> owner = nullptr);
   ~Region();
   Region(const Region&) = delete;
@@ -48,8 +48,8 @@ class Region {
 class Window {
  public:
   /// Errors: invalid_argument when empty, outside the region, or the region is retired.
-  static Result<Window> make(std::shared_ptr<Region> region, std::uint64_t offset_in_region, std::uint64_t bytes,
-                             Direction direction);
+  static Result<Window> make(std::shared_ptr<Region> region, std::uint64_t offset_in_region,
+                             std::uint64_t bytes, Direction direction);
   [[nodiscard]] std::byte* data() const noexcept { return region_->memory().data + offset_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] Direction direction() const noexcept { return direction_; }

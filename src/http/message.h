@@ -19,7 +19,8 @@ struct RequestHead {
 
 struct ResponseHead {
   int status = 200;
-  HeaderList headers;  ///< without content-length/transfer-encoding/connection when sending: the server adds them
+  HeaderList
+      headers;  ///< without content-length/transfer-encoding/connection when sending: the server adds them
 };
 
 /// Numeric addresses of an established connection.

@@ -72,7 +72,7 @@ std::optional<std::uint64_t> object_size(const RdmaExpectation& expected, const 
   return expected.object_bytes;
 }
 
-// Whether a GET's answer is about the bytes that were asked for; says what is wrong otherwise.
+// Whether the answer to a GET is about the bytes that were asked for; says what is wrong otherwise.
 std::string misplaced(int status, const RdmaExpectation& expected, const Framing& framing) {
   if (framing.malformed_range) return "its Content-Range is malformed";
   if (status == 200) {
