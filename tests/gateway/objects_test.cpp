@@ -82,7 +82,8 @@ TEST_F(ObjectsTest, WhatWasPutComesBackWithItsMetadata) {
 }
 
 TEST_F(ObjectsTest, SizesAtTheEdgesOfBuffersSurvive) {
-  for (const std::size_t size : {0, 1, 8192, 65535, 65536, 65537, 1048575, 1048576, 1048577, 2097153}) {
+  for (const std::size_t size :
+       {0U, 1U, 8192U, 65535U, 65536U, 65537U, 1048575U, 1048576U, 1048577U, 2097153U}) {
     const std::string body = pattern(size, size);
     ASSERT_EQ(put("sized", body).status, 200) << size;
     const auto got = get("sized");
