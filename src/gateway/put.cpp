@@ -13,6 +13,7 @@
 #include "gateway/context.h"
 #include "gateway/operations.h"
 #include "gateway/reply.h"
+#include "gateway/route.h"
 #include "gateway/window.h"
 #include "s3/conditions.h"
 #include "s3/errors.h"
@@ -31,10 +32,6 @@ struct Write {
   std::optional<std::uint64_t> crc64nvme;  ///< that the bytes must have
   std::vector<std::byte> md5;              ///< empty: not given
 };
-
-Error not_implemented(std::string what) {
-  return s3::make_error("NotImplemented", std::move(what) + " is not implemented by this gateway");
-}
 
 Result<void> check_framing(const Request& request) {
   const HeaderList& headers = request.headers();

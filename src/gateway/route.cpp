@@ -11,10 +11,6 @@
 namespace sluice::gateway {
 namespace {
 
-Error not_implemented(std::string_view what) {
-  return s3::make_error("NotImplemented", std::string(what) + " is not implemented by this gateway");
-}
-
 Error method_not_allowed(std::string_view method, std::string_view resource) {
   return s3::make_error("MethodNotAllowed",
                         std::string(method.substr(0, 16)) + " is not allowed on " + std::string(resource));
@@ -164,6 +160,10 @@ Result<Operation> route_object(std::string_view method, const s3::Target& target
 }
 
 }  // namespace
+
+Error not_implemented(std::string_view what) {
+  return s3::make_error("NotImplemented", std::string(what) + " is not implemented by this gateway");
+}
 
 std::string_view to_string(Operation operation) noexcept {
   switch (operation) {

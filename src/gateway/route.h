@@ -31,6 +31,9 @@ std::string_view to_string(Operation operation) noexcept;
 /// Operations that change something; --read-only refuses them.
 [[nodiscard]] bool writes(Operation operation) noexcept;
 
+/// The answer to what S3 has and this gateway has not: `what` in the words of its S3 name.
+Error not_implemented(std::string_view what);
+
 /// Whether the raw target is the discovery document's; it has no signature to check.
 [[nodiscard]] bool is_discovery(std::string_view raw_target);
 

@@ -134,6 +134,12 @@ Error Stream::failure(const error_code& code, std::string_view what) const {
   return Error(ErrorCode::peer_gone, action + ": " + code.message()).with_native("errno", code.value());
 }
 
+std::optional<Error> Stream::refusal(Deadline deadline, std::string_view what) const {
+  if (aborted_) return failure({}, what);
+  if (deadline.expired()) return Error(ErrorCode::timeout, std::string(what) + " timed out");
+  return std::nullopt;
+}
+
 // --- operations
 // ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +160,7 @@ Task<Result<void>> Stream::connect(Endpoint endpoint, Deadline deadline) {
 
 Task<Result<void>> Stream::handshake(asio::ssl::context& context, std::string server_name,
                                      Deadline deadline) {
-  if (aborted_) co_return failure({}, "the TLS handshake");
+  if (auto no = refusal(deadline, "the TLS handshake")) co_return std::move(*no);
   auto tls = std::make_unique<Tls>(socket_, context);
   const bool client = !server_name.empty();
   if (client) {
@@ -187,7 +193,7 @@ Task<Result<void>> Stream::handshake(asio::ssl::context& context, std::string se
 }
 
 Task<Result<std::size_t>> Stream::read_some(std::span<std::byte> into, Deadline deadline) {
-  if (aborted_) co_return failure({}, "reading");
+  if (auto no = refusal(deadline, "reading")) co_return std::move(*no);
   const auto buffer = asio::buffer(into.data(), into.size());
   const Watch watch(*this, deadline);
   std::tuple<error_code, std::size_t> done;
@@ -204,12 +210,13 @@ Task<Result<std::size_t>> Stream::read_some(std::span<std::byte> into, Deadline 
 
 Task<Result<void>> Stream::write_all(Pieces pieces, Patience patience) {
   while (!pieces[0].empty() || !pieces[1].empty()) {
-    if (aborted_) co_return failure({}, "writing");
+    const Deadline deadline = patience.next();
+    if (auto no = refusal(deadline, "writing")) co_return std::move(*no);
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(pieces[0].data(), pieces[0].size()),
                                                     asio::buffer(pieces[1].data(), pieces[1].size())};
     std::tuple<error_code, std::size_t> done;
     {
-      const Watch watch(*this, patience.next());
+      const Watch watch(*this, deadline);
       if (tls_) {
         // What the TLS engine has taken may be on the wire whatever the result says.
         wrote_ = true;

@@ -95,6 +95,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void on_peer_event();
   void peer_is_gone();
   [[nodiscard]] bool hung_up();
+  /// Why an operation is not begun: aborted, or its deadline has passed. The timer alone would not do: it
+  /// ends what waits, and reads that find their bytes at once never wait.
+  [[nodiscard]] std::optional<Error> refusal(Deadline deadline, std::string_view what) const;
   [[nodiscard]] Error failure(const boost::system::error_code& code, std::string_view what) const;
 
   Socket socket_;

@@ -15,7 +15,6 @@
 namespace sluice::s3 {
 namespace {
 
-constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
 std::string scope_text(std::string_view date8, const SigningScope& scope) {
   return std::string(date8) + "/" + scope.region + "/" + scope.service + "/aws4_request";
 }
@@ -109,7 +108,7 @@ Result<std::string> canonical_request(const RequestView& request,
 
 std::string string_to_sign(std::string_view amz_date, const SigningScope& scope,
                            std::string_view canonical_sha256) {
-  std::string out(kAlgorithm);
+  std::string out(kSigningAlgorithm);
   out += '\n';
   out += amz_date;
   out += '\n';
@@ -164,7 +163,7 @@ Result<SigningArtifacts> sign_request(std::string_view method, std::string_view 
   const std::string date8 = amz_date.substr(0, 8);
   out.signature = signature_of(credentials.secret_key, date8, scope, out.string_to_sign);
   for (const std::string& name : names) out.signed_headers += (out.signed_headers.empty() ? "" : ";") + name;
-  out.authorization = std::string(kAlgorithm) + " Credential=" + credentials.access_key + "/" +
+  out.authorization = std::string(kSigningAlgorithm) + " Credential=" + credentials.access_key + "/" +
                       scope_text(date8, scope) + ", SignedHeaders=" + out.signed_headers +
                       ", Signature=" + out.signature;
   headers.set(header::kAuthorization, out.authorization);

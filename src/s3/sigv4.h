@@ -31,6 +31,8 @@ struct SigningScope {
   std::string service = "s3";
 };
 
+/// The one algorithm of the Authorization header and of the string to sign.
+inline constexpr std::string_view kSigningAlgorithm = "AWS4-HMAC-SHA256";
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 /// SHA-256 of no bytes.
 inline constexpr std::string_view kEmptyPayloadSha256 =

@@ -16,8 +16,6 @@
 namespace sluice::s3 {
 namespace {
 
-constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
-
 Error malformed(std::string_view why) {
   return make_error("AuthorizationHeaderMalformed",
                     "the authorization header is malformed: " + std::string(why));
@@ -183,7 +181,7 @@ Result<ParsedAuthorization> parse_authorization(std::string_view value) {
   value = trim_blanks(value);
   if (value.size() > limits::kAuthorizationBytes) return malformed("it is too long");
   const auto blank = value.find_first_of(" \t");
-  if (value.substr(0, blank) != kAlgorithm) {
+  if (value.substr(0, blank) != kSigningAlgorithm) {
     return make_error("InvalidRequest", "the authorization mechanism is not supported; use AWS4-HMAC-SHA256");
   }
   if (blank == std::string_view::npos) return malformed("there is nothing after AWS4-HMAC-SHA256");

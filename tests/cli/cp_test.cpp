@@ -13,8 +13,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr std::size_t kMiB = 1U << 20U;
-
 class CpTest : public CommandTest {
  protected:
   /// Up and down again; returns the two JSON objects.
@@ -300,7 +298,7 @@ TEST_F(CpTest, ATimeoutLeavesTheOldFileAlone) {
         sluice({"cp", "s3://bkt/slow", target, "--timeout", "1ms", "--data-path", path, "--json"});
     EXPECT_THAT(down, ExitsWith(1));
     EXPECT_EQ(down.json()["code"], "timeout") << down.out;
-    EXPECT_EQ(read_text(target), "old");
+    EXPECT_TRUE(read_text(target) == "old");  // not 64 MiB of a message
     EXPECT_THAT(names_in(folder_.path()), ElementsAre("in", "out"));
   }
 }

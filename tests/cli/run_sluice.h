@@ -30,6 +30,7 @@ namespace sluice::test {
 
 using Json = nlohmann::ordered_json;
 using Arguments = std::vector<std::string>;
+inline constexpr std::size_t kMiB = 1U << 20U;
 
 /// How a command ended and what it said.
 struct Ran {
@@ -135,7 +136,7 @@ inline std::string write_pattern(const TempDir& folder, std::string_view name, s
                                  std::uint64_t seed) {
   const auto content = pattern(bytes, seed);
   std::string text(content.size(), '\0');
-  std::memcpy(text.data(), content.data(), content.size());
+  if (bytes > 0) std::memcpy(text.data(), content.data(), content.size());
   return folder.write(name, text);
 }
 

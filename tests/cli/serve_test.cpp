@@ -17,8 +17,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr std::size_t kMiB = 1U << 20U;
-
 /// `sluice serve` with flags and environment of the test's choice.
 class ServeTest : public testing::Test {
  protected:

@@ -49,11 +49,6 @@ inline void PrintTo(const FabricUnderTest& fabric, std::ostream* out) {
   *out << fabric.name;
 }
 
-/// Long enough for a loaded machine; nothing should ever come near it.
-inline Deadline patience() {
-  return Deadline::after(std::chrono::seconds(30));
-}
-
 /// Memory with canaries, a region over it, and the window in the middle.
 struct TestWindow {
   GuardedBuffer buffer;

@@ -34,21 +34,18 @@ using test::HasOutcome;
 using test::holds_pattern;
 using test::IsOk;
 using test::IsOkAndHolds;
+using test::patience;
 using test::pattern;
 using test::run_until;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint64_t kKey = 77;
-constexpr std::size_t kBytes = 1000;
-
-Deadline patience() {
-  return Deadline::after(std::chrono::seconds(10));
-}
+constexpr std::size_t kWindowBytes = 1000;
 
 /// The inner fabric: one window of memory, operations that happen in progress(), a journal of them.
 struct Wire {
-  std::vector<std::byte> window = pattern(kBytes, 1);
+  std::vector<std::byte> window = pattern(kWindowBytes, 1);
   std::vector<std::string> journal;
   std::deque<std::function<void()>> queue;
   int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -98,7 +95,7 @@ class WireTarget final : public Target {
       return;
     }
     wire_.push([this, offset, bytes, done = std::move(done), move] {
-      if (token_.key != kKey || offset + bytes > kBytes) {
+      if (token_.key != kKey || offset + bytes > kWindowBytes) {
         done(Error(ErrorCode::io_error, "the peer's fabric refused").with_outcome(Outcome::uncertain));
         return;
       }
@@ -133,7 +130,7 @@ class WireServer final : public ServerFabric {
 
  private:
   Wire& wire_;
-  FabricIdentity identity_{"wire", "wire", "wire", kBytes};
+  FabricIdentity identity_{"wire", "wire", "wire", kWindowBytes};
 };
 
 class FaultFabricTest : public testing::Test {
@@ -143,7 +140,7 @@ class FaultFabricTest : public testing::Test {
     plan_ = std::make_shared<FaultPlan>(std::vector<Fault>{std::move(fault)});
     server_ = make_faulty(std::make_unique<WireServer>(wire_), plan_);
     ParsedToken token;
-    token.bytes = kBytes;
+    token.bytes = kWindowBytes;
     token.key = kKey;
     auto opened = server_->open(token, policy);
     if (opened) target_ = std::move(*opened);
@@ -184,12 +181,12 @@ class FaultFabricTest : public testing::Test {
   std::unique_ptr<ServerFabric> server_;
   std::unique_ptr<Target> target_;
   std::optional<Error> open_error_;
-  const std::vector<std::byte> object_ = pattern(kBytes, 2);
+  const std::vector<std::byte> object_ = pattern(kWindowBytes, 2);
 };
 
 TEST_F(FaultFabricTest, WithoutAFaultEverythingPasses) {
   begin(FaultKind::none, 0);
-  EXPECT_THAT(write(0, object_), IsOkAndHolds(kBytes));
+  EXPECT_THAT(write(0, object_), IsOkAndHolds(kWindowBytes));
   EXPECT_TRUE(holds_pattern(wire_.window, 2));
   close();
   EXPECT_THAT(wire_.journal, ElementsAre("open 1000", "write 0+1000", "close"));
@@ -228,7 +225,7 @@ TEST_F(FaultFabricTest, FailAfterMoveMovesAndSaysItIsUncertain) {
 
 TEST_F(FaultFabricTest, ShortMoveMovesHalfAndSaysSo) {
   begin(FaultKind::short_move, 2);
-  EXPECT_THAT(write(0, object_), IsOkAndHolds(kBytes / 2));
+  EXPECT_THAT(write(0, object_), IsOkAndHolds(kWindowBytes / 2));
   EXPECT_TRUE(holds_pattern(std::span(wire_.window).first(500), 2));
   EXPECT_TRUE(holds_pattern(std::span(wire_.window).subspan(500), 1, 500));
 }
@@ -279,8 +276,8 @@ TEST_F(FaultFabricTest, LateCompletesFirstAndMovesACopyAfterCloseAndLease) {
   begin({.kind = FaultKind::late, .at_operation = 2},
         {.lease = Deadline::after(std::chrono::milliseconds(30))});
   {
-    auto temporary = pattern(kBytes, 2);
-    EXPECT_THAT(write(0, temporary), IsOkAndHolds(kBytes));
+    auto temporary = pattern(kWindowBytes, 2);
+    EXPECT_THAT(write(0, temporary), IsOkAndHolds(kWindowBytes));
     test::fill_pattern(temporary, 99);
   }
   close();
@@ -363,7 +360,7 @@ TEST_F(FaultFabricTest, ALostCompletionComesWithCloseAsAnError) {
 TEST_F(FaultFabricTest, WrongKeyAtAnOperationUsesATargetOfItsOwn) {
   begin(FaultKind::wrong_key, 2);
   EXPECT_THAT(write(0, object_), Fails(ErrorCode::io_error, "refused"));
-  EXPECT_THAT(write(0, object_), IsOkAndHolds(kBytes));
+  EXPECT_THAT(write(0, object_), IsOkAndHolds(kWindowBytes));
   EXPECT_THAT(wire_.journal,
               ElementsAre("open 1000", "open 1000 wrong key", "write 0+1000", "close", "write 0+1000"));
 }
@@ -382,7 +379,7 @@ TEST_F(FaultFabricTest, DelayPostsLater) {
   test::run_for(*server_, std::chrono::milliseconds(1));
   EXPECT_THAT(wire_.journal, ElementsAre("open 1000"));
   ASSERT_TRUE(wait(box));
-  EXPECT_THAT(box.value(), IsOkAndHolds(kBytes));
+  EXPECT_THAT(box.value(), IsOkAndHolds(kWindowBytes));
 }
 
 TEST_F(FaultFabricTest, CloseFailsWhatIsDelayed) {
@@ -399,7 +396,7 @@ TEST_F(FaultFabricTest, CloseFailsWhatIsDelayed) {
 TEST_F(FaultFabricTest, CallRunsTheHookBeforeTheOperation) {
   std::vector<std::string> seen;
   begin({.kind = FaultKind::call, .at_operation = 2, .hook = [&] { seen = wire_.journal; }});
-  EXPECT_THAT(write(0, object_), IsOkAndHolds(kBytes));
+  EXPECT_THAT(write(0, object_), IsOkAndHolds(kWindowBytes));
   EXPECT_THAT(seen, ElementsAre("open 1000"));
   EXPECT_THAT(wire_.journal, ElementsAre("open 1000", "write 0+1000"));
 }
@@ -432,7 +429,7 @@ class WireClient final : public ClientFabric {
    private:
     std::vector<RevokeReason>& revoked_;
     std::string text_ = format_token_text({.base = 0,
-                                           .bytes = kBytes,
+                                           .bytes = kWindowBytes,
                                            .provider = "net",
                                            .endpoint_name = std::vector<std::byte>(16, std::byte{7}),
                                            .key = kKey});
@@ -446,7 +443,7 @@ class WireClient final : public ClientFabric {
   std::vector<RevokeReason> revoked;
 
  private:
-  FabricIdentity identity_{"wire", "wire", "wire", kBytes};
+  FabricIdentity identity_{"wire", "wire", "wire", kWindowBytes};
 };
 
 class FaultyClientTest : public testing::Test {
@@ -457,14 +454,14 @@ class FaultyClientTest : public testing::Test {
     client_ = make_faulty(inner_, plan);
     auto region = Region::make(Memory::host(memory_));
     EXPECT_THAT(region, IsOk());
-    auto window = Window::make(*region, 0, kBytes, Direction::get);
+    auto window = Window::make(*region, 0, kWindowBytes, Direction::get);
     EXPECT_THAT(window, IsOk());
     return client_->mint(*window, {});
   }
   static FenceOutcome end(Token token) {
     return std::move(token).revoke_and_wait(RevokeReason::completed, patience());
   }
-  std::vector<std::byte> memory_ = pattern(kBytes, 1);
+  std::vector<std::byte> memory_ = pattern(kWindowBytes, 1);
   std::shared_ptr<WireClient> inner_ = std::make_shared<WireClient>();
   std::shared_ptr<ClientFabric> client_;
   int hooks_ = 0;
@@ -493,7 +490,7 @@ TEST_F(FaultyClientTest, WrongKeyChangesTheTextOnly) {
   const auto parsed = parse_token_text(token->text());
   ASSERT_THAT(parsed, IsOk());
   EXPECT_NE(parsed->key, kKey);
-  EXPECT_EQ(parsed->bytes, kBytes);
+  EXPECT_EQ(parsed->bytes, kWindowBytes);
   EXPECT_EQ(end(std::move(*token)), FenceOutcome::fenced);
 }
 
@@ -502,7 +499,7 @@ TEST_F(FaultyClientTest, FailFenceFencesAndKeepsTheWindowOutOfUse) {
   ASSERT_THAT(token, IsOk());
   EXPECT_EQ(end(std::move(*token)), FenceOutcome::quarantined);
   EXPECT_THAT(inner_->revoked, ElementsAre(RevokeReason::completed));
-  EXPECT_EQ(client_->quarantined_bytes(), 5 + kBytes);
+  EXPECT_EQ(client_->quarantined_bytes(), 5 + kWindowBytes);
 }
 
 TEST_F(FaultyClientTest, CallRunsTheHookAtMintOrRevoke) {

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checksum/checksum.h"
 #include "fixtures/gateway_fixture.h"
 #include "fixtures/matchers.h"
 #include "s3/discovery.h"
@@ -13,6 +12,7 @@
 namespace sluice::gateway {
 namespace {
 
+using test::crc_of;
 using test::pattern;
 using test::RunningGateway;
 using test::WireConnection;
@@ -45,10 +45,6 @@ class ObjectsTest : public testing::Test {
   }
   std::string bucket_;
 };
-
-std::string crc_of(const std::string& text) {
-  return s3::format_crc64nvme(crc64nvme(as_bytes(text)));
-}
 
 TEST_F(ObjectsTest, WhatWasPutComesBackWithItsMetadata) {
   const std::string body = pattern(3'000'001);

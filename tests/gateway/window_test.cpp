@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/metrics.h"
-#include "checksum/checksum.h"
 #include "fabric/fault/fault_fabric.h"
 #include "fabric/token_text.h"
 #include "fixtures/gateway_fixture.h"
@@ -20,6 +19,7 @@ namespace {
 
 using fabric::Direction;
 using fabric::FaultKind;
+using test::crc_of;
 using test::GatewaySetup;
 using test::pattern;
 using test::RunningGateway;
@@ -33,9 +33,6 @@ constexpr std::uint64_t kChunk = 64 * limits::kKiB;
 
 std::span<std::byte> bytes_of(std::string& text) {
   return {reinterpret_cast<std::byte*>(text.data()), text.size()};
-}
-std::string crc_of(std::string_view text) {
-  return s3::format_crc64nvme(crc64nvme(as_bytes(text)));
 }
 
 /// Small chunks, so that small objects take several operations.

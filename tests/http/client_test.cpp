@@ -189,6 +189,36 @@ TEST(ClientDeadlineTest, AServerThatDoesNotReadIsATimeoutOfUncertainOutcome) {
   EXPECT_THAT(head, HasOutcome(Outcome::uncertain));
 }
 
+/// Reads a body after its deadline, though nothing has to be waited for; returns what came.
+Task<Result<std::size_t>> read_too_late(EndpointUrl url) {
+  const Executor executor = co_await boost::asio::this_coro::executor;
+  auto pool = pool_here(executor, std::move(url));
+  auto connection = co_await (*pool)->acquire(patient());
+  if (!connection) co_return std::move(connection).error();
+  auto sent = co_await (*connection)->send_head(request("GET", "/k"), patient());
+  if (!sent) co_return std::move(sent).error();
+  auto head = co_await (*connection)->read_head(patient());
+  if (!head) co_return std::move(head).error();
+  const Deadline passed = Deadline::after(0ms);
+  std::vector<std::byte> piece(64 << 10);
+  for (std::size_t total = 0;;) {
+    auto got = co_await (*connection)->read_body(piece, passed);
+    if (!got) co_return std::move(got).error();
+    if (*got == 0) co_return total;
+    total += *got;
+  }
+}
+
+TEST(ClientDeadlineTest, APassedDeadlineEndsAReadThoughTheBytesAreThere) {
+  const RawListener listener;
+  std::thread server([&] {
+    RawSocket socket = listener.accept();
+    socket.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + std::string(1000000, 'x'));
+  });
+  EXPECT_THAT(run_task(read_too_late(listener.url())), Fails(ErrorCode::timeout));
+  server.join();
+}
+
 TEST(ClientTest, AnAnswerBeforeTheWholeBodyIsStillRead) {
   const RawListener listener;
   std::thread server([&] {
