@@ -121,7 +121,7 @@ SLUICE_PCLMUL std::uint64_t update_pclmul(std::span<const std::byte> bytes, std:
   const std::byte* at = bytes.data();
   std::size_t count = bytes.size();
   if (count < 64) return update_portable(bytes, before);
-  __m128i s0 = _mm_xor_si128(load(at), _mm_set_epi64x(0, static_cast<long long>(~before)));
+  __m128i s0 = _mm_xor_si128(load(at), _mm_set_epi64x(0, std::bit_cast<long long>(~before)));
   __m128i s1 = load(at + 16);
   __m128i s2 = load(at + 32);
   __m128i s3 = load(at + 48);
@@ -152,7 +152,7 @@ SLUICE_VPCLMUL256 std::uint64_t update_vpclmul256(std::span<const std::byte> byt
   const std::byte* at = bytes.data();
   std::size_t count = bytes.size();
   if (count < 256) return update_pclmul(bytes, before);
-  __m256i s0 = _mm256_xor_si256(load256(at), _mm256_set_epi64x(0, 0, 0, static_cast<long long>(~before)));
+  __m256i s0 = _mm256_xor_si256(load256(at), _mm256_set_epi64x(0, 0, 0, std::bit_cast<long long>(~before)));
   __m256i s1 = load256(at + 32);
   __m256i s2 = load256(at + 64);
   __m256i s3 = load256(at + 96);
@@ -193,7 +193,7 @@ SLUICE_VPCLMUL512 std::uint64_t update_vpclmul512(std::span<const std::byte> byt
   std::size_t count = bytes.size();
   if (count < 512) return update_pclmul(bytes, before);
   __m512i s0 = _mm512_xor_si512(load512(at),
-                                _mm512_zextsi128_si512(_mm_set_epi64x(0, static_cast<long long>(~before))));
+                                _mm512_zextsi128_si512(_mm_set_epi64x(0, std::bit_cast<long long>(~before))));
   __m512i s1 = load512(at + 64);
   __m512i s2 = load512(at + 128);
   __m512i s3 = load512(at + 192);

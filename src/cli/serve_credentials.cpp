@@ -58,7 +58,7 @@ std::string random_hex(std::size_t bytes) {
 /// A folder that only this user can have made and only this user can read.
 Result<std::string> private_folder() {
   const std::string runtime = env("XDG_RUNTIME_DIR");
-  const std::string folder =
+  std::string folder =
       (runtime.empty() ? std::string("/tmp") : runtime) + "/sluice-" + std::to_string(::getuid());
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, "making " + folder);
   struct stat info {};

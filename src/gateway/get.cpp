@@ -109,7 +109,8 @@ Task<Result<void>> send_large_body(Request& request, const Read& read, http::Res
     if (filled && done + bytes == read.range.count) filled = co_await read.reader->verify_unchanged();
     if (!filled) co_return unreadable(filled.error());
     if (done == 0)
-      SLUICE_CO_CHECK(co_await request.exchange.begin_response(std::move(head), read.range.count));
+      SLUICE_CO_CHECK(
+          co_await request.exchange.begin_response(std::move(head), read.range.count));  // NOLINT: once
     SLUICE_CO_CHECK(co_await request.exchange.write_body(chunk));
     done += bytes;
   }

@@ -219,6 +219,7 @@ Result<std::shared_ptr<ClientPool>> ClientPool::make(Executor executor, Endpoint
       std::move(executor), std::move(endpoint), std::move(options), std::move(tls)));
 }
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-reference-coroutine-parameters): the caller holds it meanwhile
 Task<Result<std::string>> ClientPool::read_text(Connection& connection, std::size_t limit,
                                                 Deadline deadline) {
   std::string text;

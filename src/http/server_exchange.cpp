@@ -76,12 +76,10 @@ Task<Result<void>> ServerExchange::respond(ResponseHead head, std::string body,
   if (started_) co_return Error(ErrorCode::internal, "the exchange has its response already");
   const bool no_body = bodiless(head.status);
   std::optional<std::uint64_t> length = body.size();
-  if (head.status == 204) {
+  if (head.status == 204 || (head.status == 304 && !declared_length)) {
     length.reset();
   } else if (no_body && declared_length) {
     length = declared_length;
-  } else if (head.status == 304) {
-    length.reset();
   }
   SLUICE_CO_TRY(std::string text, head_text(std::move(head), length));
   started_ = true;

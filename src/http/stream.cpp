@@ -158,6 +158,7 @@ Task<Result<void>> Stream::connect(Endpoint endpoint, Deadline deadline) {
   co_return Result<void>{};
 }
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-reference-coroutine-parameters): the caller's, until it has returned
 Task<Result<void>> Stream::handshake(asio::ssl::context& context, std::string server_name,
                                      Deadline deadline) {
   if (auto no = refusal(deadline, "the TLS handshake")) co_return std::move(*no);

@@ -154,7 +154,7 @@ Result<std::string> payload_of(const HeaderList& headers, Identity& identity) {
     identity.payload_sha256 = std::string(kEmptyPayloadSha256);
     return identity.payload_sha256;
   }
-  const std::string text(trim_blanks(*value));
+  std::string text(trim_blanks(*value));
   if (text == kUnsignedPayload) {
     identity.payload = PayloadMode::unsigned_payload;
     return text;
