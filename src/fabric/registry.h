@@ -29,15 +29,6 @@ Result<std::vector<std::string>> parse_fabric_list(std::string_view text);
 Result<std::shared_ptr<ClientFabric>> client_fabric(std::string_view name);
 /// A new server half for the calling thread.
 Result<std::unique_ptr<ServerFabric>> make_server_fabric(std::string_view name);
-/// When a client lane is closed, where closing the lane is the fence.
-enum class FenceMode : std::uint8_t {
-  when_doubtful,  ///< after anything but a completed reply; trusts servers that say they are done
-  always,         ///< after every window: binds servers that lie about being done, too
-};
-/// Process-wide; takes effect for tokens revoked after it. Safe from any thread.
-void set_client_fence_mode(FenceMode mode);
-[[nodiscard]] FenceMode client_fence_mode();
-
 /// Every provider that could exist, tried.
 std::vector<FabricReport> report_fabrics();
 

@@ -34,8 +34,6 @@ class Worker {
   [[nodiscard]] http::Handler handler();
   [[nodiscard]] const std::vector<fabric::FabricIdentity>& identities() const { return identities_; }
 
-  /// No new requests. Safe from any thread.
-  void refuse_requests() { requests_gate_.shut(); }
   /// Ends windows under the requests that are still here. Safe from any thread.
   void cut_off();
   /// Blocks until nobody is here or the deadline passes, then ends the thread and closes the fabrics. Returns

@@ -40,9 +40,6 @@ struct FabricUnderTest {
   std::string address;  ///< of both halves; empty where tokens carry no network address
   /// A token like this one whose peer does not answer; null where a token cannot say so.
   std::function<fabric::ParsedToken(fabric::ParsedToken)> unreachable;
-  /// Turns on and off that even a completed revoke ends what a lying server still has in flight; null where
-  /// it always or never does.
-  std::function<void(bool)> fence_always;
   bool one_window_per_lane = true;  ///< a key of another window's lane is unknown on this one
 };
 inline void PrintTo(const FabricUnderTest& fabric, std::ostream* out) {

@@ -26,9 +26,6 @@ FabricUnderTest ofi(std::string test_name, const std::string& fabric_name) {
   under_test.parse = fabric::parse_token_text;
   under_test.address = "127.0.0.1";
   under_test.unreachable = with_dead_port;
-  under_test.fence_always = [](bool always) {
-    fabric::set_client_fence_mode(always ? fabric::FenceMode::always : fabric::FenceMode::when_doubtful);
-  };
   return under_test;
 }
 

@@ -111,19 +111,6 @@ TEST_P(OfiLaneTest, ADoubtfulWindowsLaneIsClosed) {
   EXPECT_TRUE(holds_pattern(memory, 7));
 }
 
-TEST_P(OfiLaneTest, InAlwaysModeACompletedWindowsLaneIsClosedToo) {
-  fabric::set_client_fence_mode(fabric::FenceMode::always);
-  std::vector<std::byte> memory(1000);
-  for (int round = 0; round < 5; ++round) {
-    auto token = mint(memory);
-    auto target = open(parsed(token));
-    EXPECT_THAT(write(*target, 1000), IsOkAndHolds(1000U));
-    EXPECT_EQ(end(std::move(token), RevokeReason::completed), FenceOutcome::fenced);
-    for (const auto& lane : client_->lanes()) EXPECT_FALSE(lane->endpoint.is_open());
-    close(std::move(target));
-  }
-}
-
 TEST_P(OfiLaneTest, ClientLanesAreCapped) {
   if (GetParam() != "net") GTEST_SKIP() << "the count is the client's, not the provider's";
   std::vector<std::byte> memory(1000);

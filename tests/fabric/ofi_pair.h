@@ -48,7 +48,6 @@ class OfiPair : public testing::TestWithParam<std::string> {
     server_ = new_server();
     ASSERT_NE(server_, nullptr);
   }
-  void TearDown() override { fabric::set_client_fence_mode(fabric::FenceMode::when_doubtful); }
 
   [[nodiscard]] std::unique_ptr<fabric::ofi::OfiServer> new_server() const {
     auto server = fabric::ofi::OfiServer::make(*fabric::ofi::find_traits(GetParam()), "ofi:" + GetParam());

@@ -11,21 +11,7 @@
 #include "fabric/fork.h"
 #include "fabric/token_text.h"
 
-namespace sluice::fabric {
-namespace {
-
-std::atomic<FenceMode> fence_mode{FenceMode::when_doubtful};
-
-}  // namespace
-
-void set_client_fence_mode(FenceMode mode) {
-  fence_mode.store(mode, std::memory_order_relaxed);
-}
-FenceMode client_fence_mode() {
-  return fence_mode.load(std::memory_order_relaxed);
-}
-
-namespace ofi {
+namespace sluice::fabric::ofi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -229,8 +215,7 @@ void OfiClient::end(Grant grant, RevokeReason reason, Deadline deadline,
     done(FenceOutcome::quarantined);  // the parent still has its window out
     return;
   }
-  const bool close_lane = traits_.fence == FenceKind::close_lane &&
-                          (reason == RevokeReason::doubtful || client_fence_mode() == FenceMode::always);
+  const bool close_lane = traits_.fence == FenceKind::close_lane && reason == RevokeReason::doubtful;
   FenceJob job{std::move(grant), close_lane, deadline, std::move(done)};
   if (!close_lane || traits_.cheap_lane) {
     // The lane is busy only while the progress thread is inside libfabric for it.
@@ -316,5 +301,4 @@ void OfiClient::close_idle(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-}  // namespace ofi
-}  // namespace sluice::fabric
+}  // namespace sluice::fabric::ofi
