@@ -48,8 +48,8 @@ inline constexpr std::chrono::milliseconds kFenceGrace = 1s;
 inline constexpr std::size_t kClientLanes = 64;
 inline constexpr std::size_t kServerLanes = 256;
 inline constexpr std::chrono::milliseconds kLaneIdle = 60s;
-/// Below this an HTTP body beats a window: measured by `make bench`, see docs/architecture.md.
-inline constexpr std::uint64_t kRdmaThresholdBytes = 128 * kKiB;
+/// Below this an HTTP body beats a window by far: measured by `make bench`, see docs/benchmarks.md.
+inline constexpr std::uint64_t kRdmaThresholdBytes = kMiB;
 
 // --- HTTP
 // ---------------------------------------------------------------------------------------------------

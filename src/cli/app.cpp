@@ -67,7 +67,7 @@ void add_client_flags(CLI::App& command, ClientFlags& flags, bool moves_data) {
       ->type_name("TIME");
   command
       .add_option("--rdma-threshold", flags.threshold,
-                  "With --data-path prefer, smaller objects go over HTTP (default: 128KiB, measured)")
+                  "With --data-path prefer, smaller objects go over HTTP (default: 1MiB, measured)")
       ->type_name("SIZE");
   command.add_flag("--fence-always", flags.fence_always,
                    "End RDMA into memory by force after every request, for servers that are not trusted to "
