@@ -4,6 +4,21 @@
 #include <nlohmann/json.hpp>
 
 namespace sluice::cli {
+namespace {
+
+/// What happened, and the flag that helps where there is one.
+std::string with_cure(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::timeout:
+      return error.describe() + "; if the server is only slow, --timeout of cp and cat gives it longer";
+    case ErrorCode::lease_expired:
+      return error.describe() + "; if the network is only slow, lower --lease-min-rate of 'sluice serve'";
+    default:
+      return error.describe();
+  }
+}
+
+}  // namespace
 
 void print_json(const nlohmann::ordered_json& object) {
   print_line(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -30,14 +45,14 @@ int fail(const Error& error, const OutputFlags& output) {
 
 int fail(const Error& error, const OutputFlags& output, nlohmann::ordered_json done) {
   if (output.json) {
-    done["error"] = error.describe();
+    done["error"] = with_cure(error);
     done["code"] = to_string(error.code());
     done["outcome"] = to_string(error.outcome());
     if (!error.s3().code.empty()) done["s3_code"] = error.s3().code;
     if (!error.s3().request_id.empty()) done["request_id"] = error.s3().request_id;
     print_json(done);
   } else {
-    std::string line = error.describe();
+    std::string line = with_cure(error);
     if (!error.s3().request_id.empty()) line += " (request " + error.s3().request_id + ")";
     print_error(line);
   }

@@ -147,6 +147,23 @@ std::chrono::milliseconds retry_after_of(const HeaderList& headers) {
   return std::chrono::seconds(static_cast<std::int64_t>(std::min(*seconds, cap)));
 }
 
+/// For answers without a document, as to every HEAD: what the status alone says, and the cure.
+std::string_view words_of_status(int http_status) {
+  switch (http_status) {
+    case 301:
+    case 307:
+      return "the bucket is served elsewhere: check the endpoint and the region";
+    case 400:
+      return "it refused the request as malformed: check the region and the key pair";
+    case 403:
+      return "access denied: check the key pair, the clock, and what the key may do";
+    case 404:
+      return "no such bucket or object";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 Error make_error(std::string_view s3_code, std::string message) {
@@ -208,6 +225,7 @@ Error error_from_response(int http_status, const HeaderList& headers, std::strin
     if (http_status < 300 && row->code != ErrorCode::declined) meaning.outcome = Outcome::uncertain;
     if (words.empty()) words = std::string(row->message);
   }
+  if (words.empty() && detail.code.empty()) words = words_of_status(http_status);
   std::string message = "the server answered " + std::to_string(http_status);
   if (!detail.code.empty()) message += " " + detail.code;
   if (!words.empty()) message += ": " + words;

@@ -144,6 +144,16 @@ TEST(ErrorFromResponseTest, WithoutABodyTheStatusDecides) {
   EXPECT_EQ(error_from_response(404, {}, "", "head").s3().code, "");
 }
 
+TEST(ErrorFromResponseTest, WithoutABodyThereIsStillASentenceAndACure) {  // a HEAD never has a body
+  const auto said = [](int status) {
+    return error_from_response(status, {}, "", "head s3://b/k").describe();
+  };
+  EXPECT_THAT(said(404), HasSubstr("no such bucket or object"));
+  EXPECT_THAT(said(403), HasSubstr("check the key pair"));
+  EXPECT_THAT(said(400), HasSubstr("check the region"));
+  EXPECT_THAT(said(301), HasSubstr("check the endpoint"));
+}
+
 TEST(ErrorFromResponseTest, OnlySayRefusedWhenNothingCanHaveHappened) {
   const auto outcome = [](int status, std::string_view xml) {
     return error_from_response(status, {}, xml, "put").outcome();
