@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/try.h"
 #include "checksum/checksum.h"
+#include "client/attempts.h"
 #include "client/data_path.h"
 #include "client/request.h"
 #include "client/retry.h"
@@ -324,54 +325,36 @@ Task<Result<void>> look_up(std::shared_ptr<Engine> engine, GetPlan* plan) {
 Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, GetPlan* plan,
                                           detail::TransferState* state,
                                           std::shared_ptr<AttemptControl> control) {
-  SLUICE_CO_TRY(
-      DataPathChoice choice,
-      co_await choose_data_path(engine, plan->window_bytes == 0 ? DataPathPolicy::off : plan->policy,
-                                plan->window_bytes, plan->deadline));
+  Attempts attempts;
+  SLUICE_CO_TRY(attempts.choice, co_await choose_data_path(
+                                     engine, plan->window_bytes == 0 ? DataPathPolicy::off : plan->policy,
+                                     plan->window_bytes, plan->deadline));
   const bool look_first = !plan->request.range && !plan->request.object_bytes;
-  bool fresh = false;
-  for (int attempt = 1;; ++attempt) {
-    if (choice.fabric != nullptr && look_first) {
+  for (;;) {
+    if (attempts.rdma() && look_first) {
       SLUICE_CO_CHECK(co_await look_up(engine, plan));
-      if (plan->window_bytes == 0) choice.fabric = nullptr;  // nothing to move
+      if (plan->window_bytes == 0) attempts.choice.fabric = nullptr;  // nothing to move
     }
-    const bool rdma = choice.fabric != nullptr;
+    const bool rdma = attempts.rdma();
     Result<TransferResult> result = Error(ErrorCode::internal, "no attempt was made");
     if (rdma) {
-      result = co_await get_by_rdma(engine, plan, choice.fabric, state, control);
+      result = co_await get_by_rdma(engine, plan, attempts.choice.fabric, state, control);
     } else {
-      result = co_await get_by_http(engine, plan, state, control, fresh);
+      result = co_await get_by_http(engine, plan, state, control, attempts.fresh);
     }
     if (result) {
-      result->retries = attempt - 1;
-      if (result->fallback_reason.empty() && !rdma) result->fallback_reason = choice.reason;
+      result->retries = attempts.number - 1;
+      if (result->fallback_reason.empty() && !rdma) result->fallback_reason = attempts.choice.reason;
       co_return result;
     }
-    Error& error = result.error();
-    if (control->cancelled() && error.code() != ErrorCode::fence_failed) {
-      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
-    }
-    const bool last = attempt >= engine->options().attempts;
-    if (rdma && is_fabric_fault(error)) {
-      engine->endpoint().forget();
-      if (plan->policy == DataPathPolicy::prefer && (last || !may_retry(error))) {
-        // One more time, over HTTP; it is in the result and in the metrics (design rule 9).
-        engine->endpoint().mark_failed(*choice.fabric, error.describe());
-        metrics::counter("sluice_client_fallbacks_total").add();
-        choice.reason = error.describe();
-        choice.fabric = nullptr;
-        continue;
-      }
-    }
+    Error error = std::move(result).error();
     const bool replaced = error.code() == ErrorCode::precondition_failed && !plan->pinned_etag.empty();
-    if (last || !(may_retry(error) || replaced)) co_return result;
-    fresh = error.code() == ErrorCode::peer_gone;
-    if (fresh) engine->endpoint().forget();
-    const Deadline pause = backoff(attempt, error.retry_after());
-    if (pause >= plan->deadline) co_return result;
-    co_await control->pause(pause);
-    if (control->cancelled())
-      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
+    const RetryTerms terms{.policy = plan->policy,
+                           .deadline = plan->deadline,
+                           .repeatable = true,
+                           .sensible = may_retry(error) || replaced};
+    auto ended = co_await after_failure(engine, &attempts, std::move(error), terms, control);
+    if (ended) co_return std::move(*ended);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "base/parse.h"
 #include "base/try.h"
+#include "client/attempts.h"
 #include "client/data_path.h"
 #include "client/operations.h"
 #include "client/request.h"
@@ -212,48 +213,31 @@ Task<Result<TransferResult>> put_by_rdma(std::shared_ptr<Engine> engine, const P
 Task<Result<TransferResult>> run_attempts(std::shared_ptr<Engine> engine, const PutPlan* plan,
                                           detail::TransferState* state,
                                           std::shared_ptr<AttemptControl> control) {
-  SLUICE_CO_TRY(DataPathChoice choice,
+  Attempts attempts;
+  SLUICE_CO_TRY(attempts.choice,
                 co_await choose_data_path(engine, plan->from.bytes == 0 ? DataPathPolicy::off : plan->policy,
                                           plan->from.bytes, plan->deadline));
-  bool fresh = false;
-  for (int attempt = 1;; ++attempt) {
-    const bool rdma = choice.fabric != nullptr;
+  for (;;) {
+    const bool rdma = attempts.rdma();
     Result<TransferResult> result = Error(ErrorCode::internal, "no attempt was made");
     if (rdma) {
-      result = co_await put_by_rdma(engine, plan, choice.fabric, control);
+      result = co_await put_by_rdma(engine, plan, attempts.choice.fabric, control);
     } else {
-      result = co_await put_by_http(engine, plan, state, control, fresh);
+      result = co_await put_by_http(engine, plan, state, control, attempts.fresh);
     }
     if (result) {
-      result->retries = attempt - 1;
-      if (!rdma) result->fallback_reason = choice.reason;
+      result->retries = attempts.number - 1;
+      if (!rdma) result->fallback_reason = attempts.choice.reason;
       co_return result;
     }
-    Error& error = result.error();
-    if (control->cancelled() && error.code() != ErrorCode::fence_failed) {
-      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
-    }
+    Error error = std::move(result).error();
     // A conditional put that may have happened would fail against itself: the caller has to look.
-    const bool repeatable = error.outcome() == Outcome::refused || !plan->conditional();
-    const bool last = attempt >= engine->options().attempts || !repeatable;
-    if (rdma && is_fabric_fault(error)) {
-      engine->endpoint().forget();
-      if (plan->policy == DataPathPolicy::prefer && repeatable && (last || !may_retry(error))) {
-        engine->endpoint().mark_failed(*choice.fabric, error.describe());
-        metrics::counter("sluice_client_fallbacks_total").add();
-        choice.reason = error.describe();
-        choice.fabric = nullptr;
-        continue;
-      }
-    }
-    if (last || !may_retry(error)) co_return result;
-    fresh = error.code() == ErrorCode::peer_gone;
-    if (fresh) engine->endpoint().forget();
-    const Deadline pause = backoff(attempt, error.retry_after());
-    if (pause >= plan->deadline) co_return result;
-    co_await control->pause(pause);
-    if (control->cancelled())
-      co_return Error(ErrorCode::cancelled, "the transfer was cancelled").with_outcome(error.outcome());
+    const RetryTerms terms{.policy = plan->policy,
+                           .deadline = plan->deadline,
+                           .repeatable = error.outcome() == Outcome::refused || !plan->conditional(),
+                           .sensible = may_retry(error)};
+    auto ended = co_await after_failure(engine, &attempts, std::move(error), terms, control);
+    if (ended) co_return std::move(*ended);
   }
 }
 

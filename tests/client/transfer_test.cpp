@@ -456,6 +456,7 @@ TEST(ServerFaultTest, PreferGoesOnOverHttpWhenTheFabricFails) {
   FaultyGateway gateway({fault});
   ClientOptions options = options_for(*gateway);
   options.data_path = DataPathPolicy::prefer;
+  options.rdma_threshold_bytes = 0;
   Client client = client_of(options);
   ASSERT_THAT(client.create_bucket("bkt"), IsOk());
   const std::string object = object_text(1U << 20U, 6U);
@@ -479,6 +480,7 @@ TEST(ClientFaultTest, AFailedFenceIsToldAndNeverRetriedOrFallenBackFrom) {
   auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{fail});
   ClientOptions options = options_for(gateway);
   options.data_path = DataPathPolicy::prefer;
+  options.rdma_threshold_bytes = 0;
   auto engine = client::Engine::make(
       options, [plan](std::string_view name) -> Result<std::shared_ptr<fabric::ClientFabric>> {
         auto inner = fabric::client_fabric(name);
